@@ -1,0 +1,63 @@
+package heedtest
+
+import "time"
+
+// span is the open interval between the instant at which a client was told to
+// wait and the end of that wait. Both edges are outside: what is sent in the
+// very instant of the telling was under way, and at the end one may send.
+type span struct{ from, until time.Time }
+
+func (s span) holds(t time.Time) bool { return t.After(s.from) && t.Before(s.until) }
+
+// begin is where a wait told at the instant t begins, when it may go on from
+// an earlier one that it replaces.
+func (s span) begin(t time.Time) time.Time {
+	if t.Before(s.until) && s.from.Before(t) {
+		return s.from
+	}
+	return t
+}
+
+// waits is what one client has been told. It is a plain value with no clock.
+type waits struct {
+	hold  span   // by Retry-After: stands until it ends
+	drain span   // by a reset after nothing remaining: stands until newer numbers
+	read  uint64 // the newest decision whose numbers the client has seen
+	conn  string // the connection of the newest telling; "" when not known
+}
+
+// tell notes that the answer of decision number seq, made at the instant
+// decided, has reached the client at the instant delivered.
+func (w *waits) tell(seq uint64, decided, delivered time.Time, n notice, conn string) {
+	if n.hold > 0 {
+		until := decided.Add(n.hold)
+		if delivered.Before(w.hold.until) && until.Before(w.hold.until) {
+			until = w.hold.until
+		}
+		w.hold = span{w.hold.begin(delivered), until}
+		w.conn = conn
+	}
+	if !n.shows || seq < w.read {
+		return
+	}
+	w.read = seq
+	if n.reset <= 0 {
+		w.drain = span{}
+		return
+	}
+	w.drain = span{w.drain.begin(delivered), decided.Add(n.reset)}
+	w.conn = conn
+}
+
+// broken says whether a request breaks a told wait. It was sent at the
+// instant sent, or was seen that late that it may have been sent up to grace
+// before; on the connection that brought the telling nothing can have
+// crossed it.
+func (w *waits) broken(sent time.Time, grace time.Duration, conn string) bool {
+	late := sent
+	if conn == "" || conn != w.conn {
+		late = sent.Add(-grace)
+	}
+	in := func(s span) bool { return late.After(s.from) && sent.Before(s.until) }
+	return in(w.hold) || in(w.drain)
+}
