@@ -65,9 +65,9 @@ func (s *shard[K]) earliest() instant {
 type outcome int
 
 const (
-	inserted  outcome = iota
-	found             // the key is held already: that core decided
-	overtaken         // by time: keys have been dropped as whole at a later instant, so the answer is void
+	inserted    outcome = iota
+	alreadyHeld         // the key is held already: that core decided
+	overtaken           // by time: keys have been dropped as whole at a later instant, so the answer is void
 )
 
 // insert holds a core that has answered r to a cost at now, when nothing was to be decided before floor.
@@ -75,7 +75,7 @@ func (s *shard[K]) insert(now time.Time, floor instant, key K, core Core, r Resu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.keys[key]; h != nil {
-		return s.spend(h, now, cost), found
+		return s.spend(h, now, cost), alreadyHeld
 	}
 	if s.floor > max(floor, instantOf(now)) {
 		return r, overtaken
