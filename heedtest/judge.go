@@ -7,7 +7,11 @@ import "time"
 // very instant of the telling was under way, and at the end one may send.
 type span struct{ from, until time.Time }
 
-func (s span) holds(t time.Time) bool { return t.After(s.from) && t.Before(s.until) }
+// broken says whether what was sent at the instant sent, or up to grace
+// before it, was certainly sent inside.
+func (s span) broken(sent time.Time, grace time.Duration) bool {
+	return sent.Add(-grace).After(s.from) && sent.Before(s.until)
+}
 
 // begin is where a wait told at the instant t begins, when it may go on from
 // an earlier one that it replaces.
@@ -50,14 +54,11 @@ func (w *waits) tell(seq uint64, decided, delivered time.Time, n notice, conn st
 }
 
 // broken says whether a request breaks a told wait. It was sent at the
-// instant sent, or was seen that late that it may have been sent up to grace
-// before; on the connection that brought the telling nothing can have
-// crossed it.
+// instant sent or up to grace before; but on the connection that brought the
+// telling nothing can have crossed it.
 func (w *waits) broken(sent time.Time, grace time.Duration, conn string) bool {
-	late := sent
-	if conn == "" || conn != w.conn {
-		late = sent.Add(-grace)
+	if conn != "" && conn == w.conn {
+		grace = 0
 	}
-	in := func(s span) bool { return late.After(s.from) && sent.Before(s.until) }
-	return in(w.hold) || in(w.drain)
+	return w.hold.broken(sent, grace) || w.drain.broken(sent, grace)
 }

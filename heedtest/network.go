@@ -15,11 +15,14 @@ import (
 // the test ends.
 //
 // Since in a bubble no time passes on the way (other than Latency), what is a
-// violation is judged as exactly as with RoundTrip.
+// violation is judged as exactly as with RoundTrip. Outside a bubble it does:
+// set Grace there.
 func (s *Server) Network(tb testing.TB) *http.Transport {
 	tb.Helper()
 	l := &memnet.Listener{}
-	stop := run(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, 0, "") }))
+	stop := run(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.serve(w, r, max(s.Grace, 0), connOf(r))
+	}))
 	t := &http.Transport{
 		DialContext:         l.DialContext,
 		DialTLSContext:      l.DialContext,

@@ -44,8 +44,8 @@ type Report struct {
 	// It begins after the instant at which the telling reached the client
 	// and ends before the end that the header named, rounding included. A
 	// newer answer that shows units remaining takes a reset back, but not a
-	// Retry-After. Through RoundTrip, Respond and Network this is exact; on
-	// sockets see Server.Grace.
+	// Retry-After. Through RoundTrip and Respond this is exact, and through
+	// Network in a bubble; on sockets see Server.Grace.
 	Violations int
 	// Forgiven counts those of the violations that the limiter accepted all
 	// the same: a token bucket has a token again long before it is full.

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var _ http.RoundTripper = (*Server)(nil)
@@ -68,12 +69,12 @@ func (s *Server) roundTrip(r *http.Request, far bool) (*http.Response, error) {
 func (s *Server) attend(r *http.Request, up *upload, far bool) (*http.Response, *visit, error) {
 	in := inbound(r, up)
 	v := s.departure(in, 0, "")
+	way := time.Duration(0)
 	if far {
-		if err := s.travel(r.Context(), v, s.way()); err != nil {
-			return nil, v, err
-		}
-	} else {
-		v.arrival()
+		way = s.way()
+	}
+	if err := s.travel(r.Context(), v, way); err != nil {
+		return nil, v, err
 	}
 	resp := &http.Response{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r}
 	if v.event.Rejected || s.Handler == nil {

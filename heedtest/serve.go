@@ -16,11 +16,16 @@ import (
 // is aborted as net/http wants it, by panic(http.ErrAbortHandler). See Grace
 // for what counts as a violation on a socket.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	conn := ""
-	if r.ProtoMajor == 1 { // what shares an HTTP/2 connection may have crossed the telling
-		conn = r.RemoteAddr
+	s.serve(w, r, s.grace(), connOf(r))
+}
+
+// connOf names the connection that a request came on, when requests on it
+// follow each other; on an HTTP/2 connection they may have crossed a telling.
+func connOf(r *http.Request) string {
+	if r.ProtoMajor != 1 {
+		return ""
 	}
-	s.serve(w, r, s.grace(), conn)
+	return r.RemoteAddr
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, grace time.Duration, conn string) {

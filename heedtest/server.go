@@ -59,6 +59,11 @@ type Server struct {
 	// request is being served from its arrival until its handler returns. 0
 	// or less: no such limit.
 	MaxConcurrent int
+	// Queue makes a limiter that can (a limiter.LeakyBucket) hold what it
+	// accepts until its turn, so that requests are let through at its constant
+	// rate, as nginx's limit_req does without nodelay. Those that are held
+	// count as being served. false: what is accepted is answered at once.
+	Queue bool
 
 	// MaxEvents bounds Report.Events. 0: DefaultMaxEvents; negative: none are
 	// kept.
@@ -69,9 +74,9 @@ type Server struct {
 	MaxClients int
 	// Grace is how late a request may arrive on a socket after a telling was
 	// written and still count as sent before it could be read. It is not
-	// needed, and not used, where the server knows: through RoundTrip, Respond
-	// and Network, and on the HTTP/1 connection that carried the telling. 0:
-	// DefaultGrace; negative: none.
+	// needed, and not used, where the server knows: through RoundTrip and
+	// Respond, and on the HTTP/1 connection that carried the telling. 0:
+	// DefaultGrace, but none through Network; negative: none.
 	Grace time.Duration
 
 	mu      sync.Mutex
@@ -93,15 +98,15 @@ type client struct {
 
 // visit is one request on its way through the server.
 type visit struct {
-	s         *Server
-	client    *client
-	event     Event
-	violation bool
-	conn      string
+	s      *Server
+	client *client
+	event  Event
+	conn   string
 
 	seq     uint64
 	decided time.Time
 	notice  notice
+	held    time.Duration // by a queue, before the handler
 }
 
 // departure looks at a request at the instant of its sending: who sends it,
@@ -143,7 +148,7 @@ func (v *visit) arrival() {
 		if r.crowded {
 			r.result = core.Peek(server, v.event.Cost)
 		} else {
-			r.result = core.Take(server, v.event.Cost)
+			r.result, v.held = s.take(core, server, v.event.Cost)
 		}
 	}
 	v.notice = s.Dialect.put(r, server)
@@ -163,6 +168,26 @@ func (v *visit) arrival() {
 	}
 }
 
+// queue is what a limiter that holds requests has.
+type queue interface {
+	Delay(now time.Time, cost float64) (time.Duration, bool)
+}
+
+// take spends. Delay gives no Result; Peek, in the same instant, gives the one
+// that Take would.
+func (s *Server) take(core limiter.Core, now time.Time, cost float64) (limiter.Result, time.Duration) {
+	q, ok := core.(queue)
+	if !s.Queue || !ok {
+		return core.Take(now, cost), 0
+	}
+	r := core.Peek(now, cost)
+	d, ok := q.Delay(now, cost)
+	if !ok {
+		r.Allowed, d = false, 0
+	}
+	return r, d
+}
+
 // leave ends the serving of an accepted request, whose handler has answered
 // with status (0: with nothing).
 func (v *visit) leave(status int) {
@@ -170,6 +195,14 @@ func (v *visit) leave(status int) {
 	defer v.s.mu.Unlock()
 	v.s.serving--
 	v.s.record.answered(v.seq, status)
+}
+
+// abandon ends the serving of a request, if it was accepted, whose client has
+// gone.
+func (v *visit) abandon() {
+	if !v.event.Rejected {
+		v.leave(0)
+	}
 }
 
 // delivery notes that the answer has reached the client.

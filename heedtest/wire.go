@@ -8,25 +8,23 @@ import (
 	"time"
 )
 
-// travel takes a request to the server and decides it there. A client that
-// gives up on the way gets its error at once, while what was sent arrives
-// all the same.
+// travel takes a request to the server, where it is decided, and through its
+// queue if it has one. A client that gives up on the way gets its error at
+// once, while what was sent arrives all the same.
 func (s *Server) travel(ctx context.Context, v *visit, way time.Duration) error {
 	left, err := sleep(ctx, way)
-	if err == nil {
-		v.arrival()
-		return nil
+	if err != nil {
+		time.AfterFunc(max(left, 0), func() {
+			v.arrival()
+			v.abandon()
+		})
+		return err
 	}
-	arrive := func() {
-		v.arrival()
-		if !v.event.Rejected {
-			v.leave(0)
+	v.arrival()
+	if v.held > 0 {
+		if _, err = sleep(ctx, v.held); err != nil {
+			v.abandon()
 		}
-	}
-	if left <= 0 {
-		arrive()
-	} else {
-		time.AfterFunc(left, arrive)
 	}
 	return err
 }
