@@ -16,6 +16,8 @@ type definition interface {
 	// used is what counts against the capacity just before a decision at an instant, rounded up to a nano-unit.
 	used(at int64) int64
 	capacity() int64
+	// now is the instant that counts when the clock says at.
+	now(at int64) int64
 	accept(at, cost int64)
 }
 
@@ -88,17 +90,13 @@ func (d *counterDefinition) used(at int64) int64 {
 	now := d.now(at)
 	start := floorTo(now, d.window, 0)
 	previous, current := d.sum(start-d.window, start), d.sum(start, start+d.window)
-	overlap := big.NewRat(d.window-(now-start), d.window)
-	weighted := new(big.Rat).Mul(big.NewRat(previous, 1), overlap)
-	return current + ceil(weighted)
-}
-
-func ceil(r *big.Rat) int64 {
-	q, m := new(big.Int).DivMod(r.Num(), r.Denom(), new(big.Int))
-	if m.Sign() > 0 {
-		q.Add(q, big.NewInt(1))
+	overlap := d.window - (now - start)
+	if previous == 0 {
+		return current
 	}
-	return q.Int64()
+	weighted, rest := new(big.Int), new(big.Int)
+	weighted.DivMod(weighted.Mul(big.NewInt(previous), big.NewInt(overlap)), big.NewInt(d.window), rest)
+	return current + weighted.Int64() + int64(rest.Sign()) // rounded up
 }
 
 // curveDefinition is the token bucket by what it promises and not by how it works: from every accepted arrival on, what is accepted
@@ -127,27 +125,25 @@ func (d *curveDefinition) accept(at, cost int64) {
 	d.history.accept(at, cost)
 }
 
-// levelDefinition is the leaky bucket: a level that runs off evenly, kept as a fraction of any length.
+// levelDefinition is the leaky bucket: a level that runs off evenly. The rate is num/den, and the level is kept in nano-units/den, so
+// that everything is a whole number.
 type levelDefinition struct {
-	size  int64
-	rate  *big.Rat // nano-units per nanosecond
-	level *big.Rat
-	last  int64
+	size, num, den int64
+	level, last    int64
 }
 
 func (d *levelDefinition) capacity() int64 { return d.size }
 func (d *levelDefinition) used(at int64) int64 {
-	return ceil(d.at(max(at, d.last)))
+	return (d.at(d.now(at)) + d.den - 1) / d.den
 }
-func (d *levelDefinition) at(now int64) *big.Rat {
-	leaked := new(big.Rat).Mul(d.rate, big.NewRat(now-d.last, 1))
-	if leaked.Cmp(d.level) >= 0 {
-		return new(big.Rat)
+func (d *levelDefinition) at(now int64) int64 {
+	if now-d.last > d.level/d.num {
+		return 0 // empty by then
 	}
-	return leaked.Sub(d.level, leaked)
+	return d.level - (now-d.last)*d.num
 }
 func (d *levelDefinition) accept(at, cost int64) {
-	d.level = new(big.Rat).Add(d.at(at), big.NewRat(cost, 1))
+	d.level = d.at(at) + cost*d.den
 	d.last = at
 }
 func (d *levelDefinition) now(at int64) int64 { return max(at, d.last) }
@@ -208,14 +204,10 @@ func bucketSubjects() []subject {
 		name := fmt.Sprintf("%d/%d a second, %g", c.num, c.den, c.size)
 		pace := time.Duration(nano * c.den / c.num)
 		window := time.Duration(float64(pace) * c.size)
-		level := func() *levelDefinition {
-			return &levelDefinition{size: size, rate: big.NewRat(c.num, c.den), level: new(big.Rat)}
-		}
 		all = append(all,
-			subject{"TokenBucket by its promise " + name, &TokenBucket{Rate: rate, Burst: c.size},
+			subject{"TokenBucket " + name, &TokenBucket{Rate: rate, Burst: c.size},
 				&curveDefinition{nil, size, c.num, c.den}, pace, window},
-			subject{"TokenBucket " + name, &TokenBucket{Rate: rate, Burst: c.size}, level(), pace, window},
-			subject{"LeakyBucket " + name, &LeakyBucket{Rate: rate, Queue: c.size}, level(), pace, window})
+			subject{"LeakyBucket " + name, &LeakyBucket{Rate: rate, Queue: c.size}, &levelDefinition{size: size, num: c.num, den: c.den}, pace, window})
 	}
 	return all
 }
@@ -279,8 +271,8 @@ func TestEveryCoreDecidesAsItsDefinitionSays(t *testing.T) {
 			refusals := 0
 			for n := range max(*arrivals/5, 1) { // five configurations each
 				at := tr.step()
-				cost := tr.cost(s.define.capacity() - min(s.define.used(at), s.define.capacity()))
-				if !compare(t, &s, at, cost, i+n) {
+				used := s.define.used(at)
+				if !compare(t, &s, at, tr.cost(s.define.capacity()-used), used, i+n) {
 					refusals++
 				}
 				if t.Failed() {
@@ -294,15 +286,13 @@ func TestEveryCoreDecidesAsItsDefinitionSays(t *testing.T) {
 	}
 }
 
-// compare puts one arrival to a core and its definition. A negative cost stands for nonsense of several kinds, chosen by n.
-func compare(t *testing.T, s *subject, at, cost int64, n int) (allowed bool) {
-	t.Helper()
+// compare puts one arrival to a core and its definition, by which used is spent before it. A negative cost stands for nonsense of several kinds, chosen by n.
+func compare(t *testing.T, s *subject, at, cost, used int64, n int) (allowed bool) {
 	now, units := time.Unix(0, at), float64(cost)/nano
 	if cost < 0 {
 		units = []float64{-1, math.NaN(), math.Inf(-1), -1e-300, math.Inf(1)}[n%5]
 	}
 	size := s.define.capacity()
-	used := s.define.used(at)
 	want := cost >= 0 && used+cost <= size
 	left := size - used
 	if want {
@@ -326,18 +316,13 @@ func compare(t *testing.T, s *subject, at, cost int64, n int) (allowed bool) {
 		}
 	}
 	if got.Allowed && cost > 0 {
-		last := at
-		if d, ok := s.define.(interface{ now(int64) int64 }); ok {
-			last = d.now(at)
-		}
-		s.define.accept(last, cost)
+		s.define.accept(s.define.now(at), cost)
 	}
 	checkReset(t, s, now, got)
 	return want
 }
 
 func checkRetryAfter(t *testing.T, s *subject, now time.Time, units float64, r Result) {
-	t.Helper()
 	if r.RetryAfter == Never {
 		if units <= r.Limit {
 			t.Errorf("RetryAfter of %v is Never, under a limit of %v", units, r.Limit)
@@ -356,7 +341,6 @@ func checkRetryAfter(t *testing.T, s *subject, now time.Time, units float64, r R
 }
 
 func checkReset(t *testing.T, s *subject, now time.Time, r Result) {
-	t.Helper()
 	if whole := s.core.Peek(now.Add(r.Reset), 0); whole.Remaining != whole.Limit {
 		t.Errorf("Reset at %d is %d, but then only %v of %v are there", now.UnixNano(), r.Reset, whole.Remaining, whole.Limit)
 	}

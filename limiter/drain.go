@@ -74,8 +74,8 @@ func (d *drain) wait(asked, at instant, amount wide) time.Duration {
 // is 5/3 a second, and a month has no finite expansion either. So it is read as the first continued fraction that is the same
 // float64, which for a rate made by dividing two ordinary numbers is the exact quotient. A rate that is not positive is 0.
 func fraction(rate, per float64) (num, den uint64) {
-	grain := uint64(1e9 / per)
-	if !(rate >= 1e-18) {
+	grain := uint64(finestPer / per)
+	if !(rate >= 1e-15) {
 		return 0, 1
 	}
 	// rate = mantissa * 2^exp exactly, as top/bottom with all but the first quotient in 64 bits.

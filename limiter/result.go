@@ -44,16 +44,20 @@ type quota struct {
 // tooMuch is above every quota.max. Costs that can never fit become it.
 const tooMuch = 1 << 62
 
-// finest is the largest limit that is counted in billionths; 2^32 * 1e9 is below tooMuch.
-const finest = 1 << 32
+// A limit up to finest is counted in billionths: 2^32 * 1e9 is below tooMuch, and 2^32 * 5^9 below 2^53, so the float64 product of
+// a whole number of units is exact. Larger limits are counted in millionths, thousandths and ones.
+const (
+	finest    = 1 << 32
+	finestPer = 1e9
+)
 
 // quotaOf makes a limit countable; bounded is false when there is nothing to count against.
 func quotaOf(limit float64) (q quota, bounded bool) {
 	switch {
 	case !(limit > 0): // NaN too: a limit that makes no sense must not open the door
-		return quota{per: 1e9}, true
+		return quota{per: finestPer}, true
 	case limit <= finest:
-		q = quota{limit: limit, per: 1e9}
+		q = quota{limit: limit, per: finestPer}
 	case limit <= finest*1e3:
 		q = quota{limit: limit, per: 1e6}
 	case limit <= finest*1e6:
@@ -68,19 +72,31 @@ func quotaOf(limit float64) (q quota, bounded bool) {
 }
 
 // quanta counts a cost. What is negative or NaN, and what is too big to count, becomes tooMuch; what is above zero is never free.
-func (q quota) quanta(units float64) uint64 {
-	x := math.RoundToEven(units * q.per)
+func (q quota) quanta(units float64) (n uint64) {
+	x := units * q.per
 	switch {
 	case !(units >= 0) || x >= tooMuch:
 		return tooMuch
-	case x == 0 && units > 0:
+	case q.per == finestPer: // whole units stay exact in the product up to finest
+		n = uint64(math.RoundToEven(x))
+	default:
+		whole := math.Trunc(units)
+		n = uint64(whole)*uint64(q.per) + uint64(math.RoundToEven((units-whole)*q.per))
+	}
+	if n == 0 && units > 0 {
 		return 1
 	}
-	return uint64(x)
+	return n
 }
 
 // units is the way back from quanta.
-func (q quota) units(quanta uint64) float64 { return float64(quanta) / q.per }
+func (q quota) units(n uint64) float64 {
+	if q.per == finestPer {
+		return float64(n) / finestPer
+	}
+	per := uint64(q.per)
+	return float64(n/per) + float64(n%per)/q.per
+}
 
 // unbounded answers for a limiter without a limit.
 func unbounded(cost float64) Result {

@@ -11,7 +11,7 @@ import "time"
 // Set the fields before the first use and leave them alone; it must not be copied after that. Not safe for concurrent use: New and
 // Keyed add the lock.
 type TokenBucket struct {
-	// Rate is in units per second. 0, negative, NaN, and below 1e-18: nothing comes back, so Burst units are all there will ever
+	// Rate is in units per second. 0, negative, NaN, and below 1e-15: nothing comes back, so Burst units are all there will ever
 	// be. +Inf, and from about 4e18 on: no limit, and Burst is not looked at.
 	Rate float64
 
