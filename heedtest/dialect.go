@@ -194,7 +194,7 @@ func windowOf(core limiter.Core) time.Duration {
 		}
 		return 0
 	}
-	window := func(d time.Duration) time.Duration { return cmp.Or(max(d, 0), time.Second) }
+	window := func(d time.Duration) time.Duration { return max(cmp.Or(d, time.Second), 0) }
 	switch c := core.(type) {
 	case *limiter.FixedWindow:
 		return window(c.Window)

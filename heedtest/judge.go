@@ -38,7 +38,11 @@ func (w *waits) tell(seq uint64, decided, delivered time.Time, n notice, conn st
 		if delivered.Before(w.hold.until) && until.Before(w.hold.until) {
 			until = w.hold.until
 		}
-		w.hold = span{w.hold.begin(delivered), until}
+		from := w.hold.begin(delivered)
+		if drain := w.drain.begin(delivered); drain.Before(from) {
+			from = drain // the refusal of what came inside that wait
+		}
+		w.hold = span{from, until}
 		w.conn = conn
 	}
 	if !n.shows || seq < w.read {

@@ -75,19 +75,29 @@ func (r Report) RejectedAfter(t time.Time) int {
 // reportClients bounds the table of String.
 const reportClients = 10
 
-// String is a short table: one line per client, the ten busiest, and a sum.
+// String is a short table: a line for each of the ten busiest clients, one
+// for the others, and a sum.
 func (r Report) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "client\taccepted\trejected\tviolations\t")
-	for i, c := range r.Clients {
-		if i == reportClients {
-			fmt.Fprintf(w, "%d more\t\t\t\t\n", len(r.Clients)-i)
-			break
-		}
+	row := func(c ClientCount) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t\n", c.Client, c.Accepted, c.Rejected, c.Violations)
 	}
-	fmt.Fprintf(w, "all\t%d\t%d\t%d\t\n", r.Accepted, r.Rejected, r.Violations)
+	busiest := r.Clients[:min(len(r.Clients), reportClients)]
+	for _, c := range busiest {
+		row(c)
+	}
+	if rest := r.Clients[len(busiest):]; len(rest) > 0 {
+		others := ClientCount{Client: fmt.Sprintf("%d others", len(rest))}
+		for _, c := range rest {
+			others.Accepted += c.Accepted
+			others.Rejected += c.Rejected
+			others.Violations += c.Violations
+		}
+		row(others)
+	}
+	row(ClientCount{"all", r.Accepted, r.Rejected, r.Violations})
 	_ = w.Flush() // a strings.Builder takes everything
 	if r.Forgiven > 0 {
 		fmt.Fprintf(&b, "%d of the violations were accepted all the same\n", r.Forgiven)
