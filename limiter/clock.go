@@ -8,14 +8,18 @@ type clock struct {
 	last time.Time
 }
 
-func (c *clock) now() time.Time { return c.read(time.Now()) }
+func (c *clock) now() time.Time {
+	now := time.Now()
+	return c.read(now, now.Sub(c.last))
+}
 
-// read turns a reading of the wall and monotonic clocks into the later of the wall and of what the monotonic clock makes of the
-// reading before.
-func (c *clock) read(now time.Time) time.Time {
+// read turns what the wall says and how long the monotonic clock has run since the last reading into the next: the later of the wall
+// and the last reading moved on.
+func (c *clock) read(wall time.Time, ran time.Duration) time.Time {
+	now := wall
 	if !c.last.IsZero() {
-		if ran := c.last.Add(now.Sub(c.last)); ran.UnixNano() > now.UnixNano() {
-			now = ran
+		if moved := c.last.Add(ran); moved.UnixNano() > wall.UnixNano() {
+			now = moved
 		}
 	}
 	c.last = now

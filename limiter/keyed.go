@@ -133,30 +133,37 @@ func (k *Keyed[K]) reserve(own *shard[K], now instant) {
 	}
 }
 
-// evict drops one key: a whole one of this shard, else of any, else the one that is whole soonest. It is false when there is none.
+// evict drops one key: a whole one, of this shard if it has one, else the one that is whole soonest. It is false when there is none.
 func (k *Keyed[K]) evict(own *shard[K], now instant) bool {
-	var soonest *shard[K]
-	var when instant
-	for i := range shardCount + 1 {
-		s := own
-		if i > 0 {
-			s = &k.shards[i-1]
-		}
-		whole, dropped, some := s.drop(now, now)
-		if dropped {
+	if own.soonest() <= now {
+		if _, dropped := own.drop(now, now); dropped {
 			k.held.Add(-1)
 			return true
 		}
-		if some && (soonest == nil || whole < when) {
-			soonest, when = s, whole
+	}
+	for {
+		// The least of the lower bounds may be too low. Taking what is whole by the second least, and correcting the least if nothing
+		// is, finds the key that is whole soonest of all, with one lock at a time.
+		var least *shard[K]
+		first, second := nobody, nobody
+		for i := range k.shards {
+			bound := k.shards[i].soonest()
+			switch {
+			case bound < first:
+				least, first, second = &k.shards[i], bound, first
+			case bound < second:
+				second = bound
+			}
+		}
+		if least == nil {
+			return false
+		}
+		if whole, dropped := least.drop(max(now, second), now); dropped {
+			k.held.Add(-1)
+			if whole > now {
+				k.forgiven.Add(1)
+			}
+			return true
 		}
 	}
-	if soonest == nil {
-		return false
-	}
-	if _, dropped, _ := soonest.drop(when, now); dropped {
-		k.held.Add(-1)
-		k.forgiven.Add(1)
-	}
-	return true // or somebody changed it meanwhile: look again
 }

@@ -3,6 +3,7 @@ package limiter
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,8 +17,9 @@ type shard[K comparable] struct {
 	keys  map[K]*held[K]
 	heap  []*held[K] // by due
 	floor instant    // nothing is decided before it: keys that were dropped as whole had debts then
+	bound atomic.Uint64
 	clock clock
-	_     [40]byte // so that two shards do not share a cache line pair
+	_     [48]byte // so that two shards do not share a pair of cache lines
 }
 
 type held[K comparable] struct {
@@ -88,6 +90,7 @@ func (s *shard[K]) insert(now time.Time, floor instant, key K, core Core, r Resu
 	s.keys[key] = h
 	s.heap = append(s.heap, h)
 	s.up(len(s.heap) - 1)
+	s.rebound()
 	return r, inserted
 }
 
@@ -100,13 +103,29 @@ func (s *shard[K]) spend(h *held[K], now time.Time, cost float64) Result {
 	return r
 }
 
-// drop forgets the key that is whole soonest, if that is by the given instant; otherwise it tells when that will be. some is false
-// when there is no key.
-func (s *shard[K]) drop(by, now instant) (whole instant, dropped, some bool) {
+// nobody is the bound of a shard without keys; it is after every instant at which a key is whole, even if that is never.
+const nobody instant = math.MaxUint64
+
+// soonest is a lower bound, read without the lock, of when the first key of this shard is whole.
+func (s *shard[K]) soonest() instant { return instant(s.bound.Load()) }
+
+// rebound is called with the lock held, after the top of the heap may have changed.
+func (s *shard[K]) rebound() {
+	bound := nobody
+	if len(s.heap) > 0 {
+		bound = s.heap[0].due
+	}
+	s.bound.Store(uint64(bound))
+}
+
+// drop forgets the key that is whole soonest, if that is by the given instant, and tells when that is. Otherwise it leaves the bound
+// exact.
+func (s *shard[K]) drop(by, now instant) (whole instant, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.rebound()
 	if len(s.heap) == 0 {
-		return 0, false, false
+		return 0, false
 	}
 	for s.heap[0].due < s.heap[0].whole {
 		s.heap[0].due = s.heap[0].whole
@@ -114,7 +133,7 @@ func (s *shard[K]) drop(by, now instant) (whole instant, dropped, some bool) {
 	}
 	top := s.heap[0]
 	if top.whole > by {
-		return top.whole, false, true
+		return 0, false
 	}
 	last := len(s.heap) - 1
 	s.heap[0], s.heap[last] = s.heap[last], nil
@@ -124,7 +143,7 @@ func (s *shard[K]) drop(by, now instant) (whole instant, dropped, some bool) {
 	if top.whole <= now {
 		s.floor = max(s.floor, top.whole)
 	}
-	return top.whole, true, true
+	return top.whole, true
 }
 
 func (s *shard[K]) up(i int) {
@@ -153,9 +172,9 @@ func (s *shard[K]) down(i int) {
 // wholeAt is the instant that a Reset means.
 func wholeAt(now time.Time, r Result) instant {
 	if r.Reset < 0 {
-		return math.MaxUint64
+		return nobody - 1
 	}
-	return instantOf(now).add(uint64(r.Reset))
+	return min(instantOf(now).add(uint64(r.Reset)), nobody-1)
 }
 
 // notBefore decides at now or at floor, whichever is later, and counts the times in the answer from now all the same.
