@@ -3,6 +3,7 @@ package heedtest
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -96,7 +97,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	case a.declared >= 0 && a.wrote+int64(len(p)) > a.declared:
 		return 0, http.ErrContentLength
 	}
-	if _, set := a.sent["Content-Type"]; !set && a.wrote == 0 && len(p) > 0 && a.sent.Get("Content-Encoding") == "" {
+	if _, set := a.sent["Content-Type"]; !set && !a.isOut && a.wrote == 0 && len(p) > 0 && a.sent.Get("Content-Encoding") == "" {
 		a.sent.Set("Content-Type", http.DetectContentType(p))
 	}
 	a.wrote += int64(len(p))
@@ -128,18 +129,30 @@ func (a *answer) FlushError() error { a.Flush(); return nil }
 // send lets the response go. length is that of a body that is already whole.
 func (a *answer) send(length int64) {
 	a.isOut = true
-	a.length = length
-	if a.declared >= 0 {
-		a.length = a.declared
+	maps.DeleteFunc(a.sent, func(_ string, values []string) bool { return len(values) == 0 })
+	if !a.noBody {
+		a.announce()
 	}
-	if !a.bodyAllowed() {
-		a.length = 0
+	switch {
+	case !a.bodyAllowed():
+		length = 0
 		delete(a.sent, "Content-Length")
-	} else if a.length >= 0 && !a.noBody || a.declared >= 0 || a.wrote > 0 && a.length >= 0 {
-		a.sent.Set("Content-Length", strconv.FormatInt(a.length, 10))
-	} else if a.noBody {
-		a.length = -1
+	case a.declared >= 0:
+		length = a.declared
+	case len(a.sent["Trailer"]) > 0 || a.trailer != nil || a.noBody && a.wrote == 0: // chunked, or not known
+		length = -1
+	case length >= 0:
+		a.sent.Set("Content-Length", strconv.FormatInt(length, 10))
 	}
+	if a.noBody && a.sent.Get("Content-Length") == "" {
+		length = -1
+	}
+	a.length = length
+	close(a.out)
+}
+
+// announce moves the names of the trailers to where a client finds them.
+func (a *answer) announce() {
 	for _, names := range a.sent["Trailer"] {
 		for name := range strings.SplitSeq(names, ",") {
 			if a.trailer == nil {
@@ -149,7 +162,6 @@ func (a *answer) send(length int64) {
 		}
 	}
 	delete(a.sent, "Trailer")
-	close(a.out)
 }
 
 // finish ends the answer after the handler has returned.

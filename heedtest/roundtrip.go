@@ -201,7 +201,8 @@ func inbound(r *http.Request, up *upload) *http.Request {
 }
 
 func statusLine(status int) string {
-	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+	code := strconv.Itoa(status)
+	return code + " " + cmp.Or(http.StatusText(status), "status code "+code)
 }
 
 // download is the body of a response while its handler may still write.

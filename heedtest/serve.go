@@ -75,7 +75,10 @@ func (b *back) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (b *back) WriteHeader(status int) {
-	if b.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+	if b.status != 0 {
+		return // only the first final status counts
+	}
+	if status >= 200 || status == http.StatusSwitchingProtocols {
 		b.status = status
 		if _, err := sleep(b.ctx, b.visit.s.way()); err != nil {
 			panic(http.ErrAbortHandler)
