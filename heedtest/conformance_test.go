@@ -162,7 +162,7 @@ func TestRoundTripAnswersAsARealTransportDoes(t *testing.T) {
 			t.Run(handler+"/"+request, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					atHandler := ""
-					srv := &heedtest.Server{Dialect: heedtest.RateLimit, Limit: perWindow(10, time.Hour), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					srv := &heedtest.Server{Dialect: heedtest.RateLimit, Limit: perHour(10), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						r.Header.Del("Accept-Encoding") // of the transport itself
 						atHandler = fmt.Sprint(r.Method, " ", r.URL, " ", r.RequestURI, " ", r.Host, " ", r.Proto, " ", r.Header, r.ContentLength, r.Body == http.NoBody)
 						h(w, r)

@@ -25,7 +25,7 @@ func clean(t *testing.T) *http.Client {
 }
 
 func TestListenServesRealSockets(t *testing.T) {
-	srv := &heedtest.Server{Limit: perWindow(3, time.Hour), Dialect: heedtest.Draft10, Skew: -time.Hour}
+	srv := &heedtest.Server{Limit: perHour(3), Dialect: heedtest.Draft10, Skew: -time.Hour}
 	url := srv.Listen(t)
 	client := clean(t)
 	for i := range 5 {
@@ -61,7 +61,7 @@ func TestOnSocketsWhatMayHaveCrossedIsNoViolation(t *testing.T) {
 		grace time.Duration
 		want  int
 	}{{time.Hour, 0}, {-1, 4}} {
-		srv := &heedtest.Server{Limit: perWindow(1, time.Hour), Dialect: heedtest.RetryAfter, Grace: c.grace}
+		srv := &heedtest.Server{Limit: perHour(1), Dialect: heedtest.RetryAfter, Grace: c.grace}
 		url := srv.Listen(t)
 		for range 6 {
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // another connection each time
@@ -78,7 +78,7 @@ func TestOnSocketsWhatMayHaveCrossedIsNoViolation(t *testing.T) {
 }
 
 func TestListenSpeaksUnencryptedHTTP2(t *testing.T) {
-	srv := &heedtest.Server{Limit: perWindow(1, time.Hour), Dialect: heedtest.RetryAfter, Grace: time.Hour}
+	srv := &heedtest.Server{Limit: perHour(1), Dialect: heedtest.RetryAfter, Grace: time.Hour}
 	tr := &http.Transport{Protocols: new(http.Protocols)}
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	defer tr.CloseIdleConnections()
@@ -153,7 +153,7 @@ func TestListenWaitsOutBothWays(t *testing.T) {
 
 func TestSixtyFourGoroutinesThroughEveryDoor(t *testing.T) {
 	srv := &heedtest.Server{
-		Limit: perWindow(100, time.Hour), Dialect: heedtest.GitHub, MaxEvents: 500, MaxClients: 8,
+		Limit: perHour(100), Dialect: heedtest.GitHub, MaxEvents: 500, MaxClients: 8,
 		Jitter: time.Microsecond, Rand: func() func() float64 { n := 0.0; return func() float64 { n += 0.25; return n - float64(int(n)) } }(),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }),
 	}

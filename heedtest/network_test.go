@@ -62,7 +62,7 @@ func TestNetworkKnowsEveryHost(t *testing.T) {
 
 func TestNetworkCarriesAnUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := &heedtest.Server{Dialect: heedtest.XRateLimit, Limit: perWindow(10, time.Hour), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		srv := &heedtest.Server{Dialect: heedtest.XRateLimit, Limit: perHour(10), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, rw, err := w.(http.Hijacker).Hijack()
 			if err != nil {
 				t.Error(err)
@@ -125,7 +125,7 @@ func TestNetworkWaitsOutBothWays(t *testing.T) {
 func TestWhatIsFlushedIsToldAtTheFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &heedtest.Server{
-			Limit: perWindow(1, time.Hour), Dialect: heedtest.RateLimit,
+			Limit: perHour(1), Dialect: heedtest.RateLimit,
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.(http.Flusher).Flush()
 				time.Sleep(time.Minute)
@@ -144,7 +144,7 @@ func TestWhatIsFlushedIsToldAtTheFlush(t *testing.T) {
 
 func TestNetworkSpendsWhatWasSentThoughItsClientGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := &heedtest.Server{Limit: perWindow(1, time.Hour), MaxConcurrent: 1, Latency: time.Second}
+		srv := &heedtest.Server{Limit: perHour(1), MaxConcurrent: 1, Latency: time.Second}
 		client := &http.Client{Transport: srv.Network(t), Timeout: time.Second / 2}
 		if _, err := client.Get("http://api.test/"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)

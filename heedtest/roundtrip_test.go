@@ -38,7 +38,7 @@ func TestTheZeroServerAnswers200(t *testing.T) {
 }
 
 func TestAHEADIsAnsweredWithoutABody(t *testing.T) {
-	srv := &heedtest.Server{Limit: perWindow(1, time.Hour)}
+	srv := &heedtest.Server{Limit: perHour(1)}
 	for _, want := range []int{200, 429} {
 		resp, err := (&http.Client{Transport: srv}).Head("http://api.test/")
 		if err != nil {
@@ -90,7 +90,7 @@ func TestARequestBodyIsClosedOnceOnEveryPath(t *testing.T) {
 	for name, c := range map[string]path{
 		"accepted":               {srv: &heedtest.Server{}, body: strings.NewReader("body"), length: 4, read: 4},
 		"of unknown length":      {srv: &heedtest.Server{}, body: strings.NewReader("body"), length: -1, read: 4},
-		"refused":                {srv: &heedtest.Server{Limit: perWindow(0, time.Hour)}, body: strings.NewReader("body"), length: 4, read: 4},
+		"refused":                {srv: &heedtest.Server{Limit: perHour(0)}, body: strings.NewReader("body"), length: 4, read: 4},
 		"endless":                {srv: &heedtest.Server{}, body: endless{}, length: -1, read: 256 << 10},
 		"handler reads":          {srv: handler(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }), body: strings.NewReader("body"), length: 4, read: 4},
 		"handler does not read":  {srv: handler(func(http.ResponseWriter, *http.Request) {}), body: strings.NewReader("body"), length: 4, read: 4},

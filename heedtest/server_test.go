@@ -26,6 +26,11 @@ func perWindow(limit float64, d time.Duration) func() limiter.Core {
 	return func() limiter.Core { return &limiter.FixedWindow{Limit: limit, Window: d} }
 }
 
+// perHour is for real time: no window of it ends while a test runs.
+func perHour(limit float64) func() limiter.Core {
+	return func() limiter.Core { return &limiter.SlidingLog{Limit: limit, Window: time.Hour} }
+}
+
 // get sends one request and gives its answer, the body read and closed. It
 // may be called from any goroutine.
 func get(t testing.TB, rt http.RoundTripper, url, credential string) *http.Response {
@@ -166,7 +171,7 @@ func TestABucketForgivesWhoComesBeforeItsReset(t *testing.T) {
 
 func TestALostTellingBindsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := &heedtest.Server{Limit: perWindow(1, time.Hour), Dialect: heedtest.RetryAfter, Latency: time.Second}
+		srv := &heedtest.Server{Limit: perHour(1), Dialect: heedtest.RetryAfter, Latency: time.Second}
 		get(t, srv, "http://api.test/", "")
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond) // gives up while the refusal comes back
 		defer cancel()
@@ -186,7 +191,7 @@ func TestALostTellingBindsNobody(t *testing.T) {
 
 func TestWhatWasSentArrivesThoughItsClientGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := &heedtest.Server{Limit: perWindow(1, time.Hour), MaxConcurrent: 1, Latency: time.Second}
+		srv := &heedtest.Server{Limit: perHour(1), MaxConcurrent: 1, Latency: time.Second}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.test/", nil)
@@ -253,7 +258,7 @@ func TestJitterLetsRequestsOvertake(t *testing.T) {
 func TestTooManyAtOnceSpendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := &heedtest.Server{
-			Limit: perWindow(10, time.Hour), Dialect: heedtest.RateLimit, MaxConcurrent: 3,
+			Limit: perHour(10), Dialect: heedtest.RateLimit, MaxConcurrent: 3,
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) }),
 		}
 		statuses := make(chan int)
@@ -344,7 +349,7 @@ func TestALeavingClientGivesItsPlaceInService(t *testing.T) {
 
 func TestKeyAndCostSeeTheServersRequest(t *testing.T) {
 	srv := &heedtest.Server{
-		Limit: perWindow(10, time.Hour), Dialect: heedtest.RateLimit,
+		Limit: perHour(10), Dialect: heedtest.RateLimit,
 		Key: func(r *http.Request) string {
 			if r.RequestURI == "" || r.URL.Host != "" {
 				t.Errorf("not a server's request: %+v", r)
@@ -371,7 +376,7 @@ func TestKeyAndCostSeeTheServersRequest(t *testing.T) {
 }
 
 func TestTheSilentestClientIsForgottenFirst(t *testing.T) {
-	srv := &heedtest.Server{Limit: perWindow(1, time.Hour), MaxClients: 2}
+	srv := &heedtest.Server{Limit: perHour(1), MaxClients: 2}
 	for i, c := range []struct {
 		who  string
 		want int
@@ -386,7 +391,7 @@ func TestTheSilentestClientIsForgottenFirst(t *testing.T) {
 }
 
 func TestNoCredentialIsInWhatIsKept(t *testing.T) {
-	srv := &heedtest.Server{Limit: perWindow(1, time.Hour), Dialect: heedtest.GitHub}
+	srv := &heedtest.Server{Limit: perHour(1), Dialect: heedtest.GitHub}
 	const secret = "s3cr3t-t0k3n"
 	for range 2 {
 		resp := get(t, srv, "http://user:"+secret+"@api.test/path?key="+secret, "Bearer "+secret)
