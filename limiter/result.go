@@ -14,7 +14,8 @@ type Result struct {
 	// Allowed reports whether the cost fits. After a Take that is allowed the cost is spent.
 	Allowed bool
 
-	// Limit is the quota or the capacity, in units, that Remaining counts against; +Inf when there is no limit.
+	// Limit is the quota or the capacity, in units, that Remaining counts against: what was configured, to the nearest grain of the
+	// count. +Inf when there is no limit.
 	Limit float64
 
 	// Remaining is how many units are left after this decision: never negative, rounded down to the grain of the count (a
@@ -57,17 +58,18 @@ func quotaOf(limit float64) (q quota, bounded bool) {
 	case !(limit > 0): // NaN too: a limit that makes no sense must not open the door
 		return quota{per: finestPer}, true
 	case limit <= finest:
-		q = quota{limit: limit, per: finestPer}
+		q.per = finestPer
 	case limit <= finest*1e3:
-		q = quota{limit: limit, per: 1e6}
+		q.per = 1e6
 	case limit <= finest*1e6:
-		q = quota{limit: limit, per: 1e3}
+		q.per = 1e3
 	case limit <= finest*1e9:
-		q = quota{limit: limit, per: 1}
+		q.per = 1
 	default:
 		return quota{}, false
 	}
 	q.max = q.quanta(limit)
+	q.limit = q.units(q.max)
 	return q, true
 }
 
