@@ -90,6 +90,7 @@ func TestEveryExtremeConfigurationBehavesAsDocumented(t *testing.T) {
 
 // A float64 that loses 1e-16 of itself with every unit is off by 1e-7 after a thousand million; 0.1 has no end in binary.
 func TestNothingDriftsOverAThousandMillionUnits(t *testing.T) {
+	t.Parallel()
 	const each, times = 1e4 + 0.1, 100_000
 	b := &TokenBucket{Rate: 100. / 60, Burst: each}
 	w := &SlidingLog{Limit: each, Window: 6000*time.Second + 60*time.Millisecond}
@@ -111,7 +112,11 @@ func TestNothingDriftsOverAThousandMillionUnits(t *testing.T) {
 
 // The same with single units that never leave the bucket full, so that no fresh start hides an error.
 func TestABucketThatIsNeverFullDoesNotDrift(t *testing.T) {
+	t.Parallel()
 	n := 10 * *arrivals
+	if underRace {
+		n /= 5
+	}
 	b := &TokenBucket{Rate: 1. / 3, Burst: 10}
 	b.Take(noon, 9.5)
 	for i := range n {

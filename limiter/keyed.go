@@ -113,17 +113,10 @@ func (k *Keyed[K]) admit(s *shard[K], now time.Time, key K, cost float64) Result
 
 // reserve takes a place for one more key, so that there are never more than MaxKeys. No two locks are ever held together.
 func (k *Keyed[K]) reserve(own *shard[K], now instant) {
-	most := int64(k.MaxKeys)
-	switch {
-	case most == 0:
-		most = 100_000
-	case most < 0:
-		most = math.MaxInt64
-	}
 	for {
 		held := k.held.Load()
 		switch {
-		case held < most:
+		case held < k.places():
 			if k.held.CompareAndSwap(held, held+1) {
 				return
 			}
@@ -131,6 +124,17 @@ func (k *Keyed[K]) reserve(own *shard[K], now instant) {
 			runtime.Gosched() // every place is reserved by somebody who is about to fill it
 		}
 	}
+}
+
+// places is how many keys there is room for.
+func (k *Keyed[K]) places() int64 {
+	switch {
+	case k.MaxKeys == 0:
+		return 100_000
+	case k.MaxKeys < 0:
+		return math.MaxInt64
+	}
+	return int64(k.MaxKeys)
 }
 
 // evict drops one key: a whole one, of this shard if it has one, else the one that is whole soonest. It is false when there is none.

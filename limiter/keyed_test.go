@@ -76,11 +76,12 @@ func TestKeyedAdmitsExactlyTheLimitOfEachKeyToSixtyFourGoroutines(t *testing.T) 
 }
 
 func TestKeyedStaysWithinItsBoundUnderAMillionKeys(t *testing.T) {
+	t.Parallel()
 	const most = 1000
 	k := Keyed[uint64]{New: func() Core { return &FixedWindow{Limit: 5, Window: 100 * time.Millisecond} }, MaxKeys: most}
 	n := *arrivals * 10 / 8
 	if underRace {
-		n /= 10
+		n /= 20
 	}
 	together(8, func(i int) {
 		rng := rand.New(rand.NewPCG(uint64(i), 1))
@@ -105,6 +106,7 @@ func TestKeyedStaysWithinItsBoundUnderAMillionKeys(t *testing.T) {
 
 // As long as nothing is forgiven, a Keyed that drops keys all the time answers as one core for each key that is never dropped.
 func TestEvictionForgivesNobodyWhileAnIdleKeyExists(t *testing.T) {
+	t.Parallel()
 	for name, core := range map[string]func() Core{
 		"FixedWindow":    func() Core { return &FixedWindow{Limit: 3, Window: time.Second} },
 		"SlidingLog":     func() Core { return &SlidingLog{Limit: 3, Window: time.Second} },
@@ -161,11 +163,12 @@ func debts[K comparable](k *Keyed[K]) map[K]instant {
 }
 
 func TestAmongDebtorsTheOneWhoseDebtEndsSoonestIsDropped(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	const places = 50
 	k := Keyed[int]{New: func() Core { return &TokenBucket{Rate: 1, Burst: 100} }, MaxKeys: places}
 	now, forgiven, idle := noon, uint64(0), 0
-	for i := range *arrivals / 10 {
+	for i := range *arrivals / 20 {
 		now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Second))))
 		if i%1000 == 0 {
 			now = now.Add(time.Minute)
@@ -289,13 +292,16 @@ func TestAKeyThatIsNotItselfIsRefused(t *testing.T) {
 }
 
 func TestTheBoundOfKeyedIsWhatMaxKeysSays(t *testing.T) {
-	for _, c := range []struct{ set, keys, held int }{{0, 100_100, 100_000}, {-1, 100_100, 100_100}, {1, 10, 1}} {
-		k := Keyed[int]{New: func() Core { return &FixedWindow{Limit: 1, Window: time.Second} }, MaxKeys: c.set}
-		for key := range c.keys {
+	for set, want := range map[int]int64{0: 100_000, -1: math.MaxInt64, -5: math.MaxInt64, 1: 1, 7: 7} {
+		k := Keyed[int]{New: func() Core { return &FixedWindow{Limit: 1, Window: time.Second} }, MaxKeys: set}
+		if got := k.places(); got != want {
+			t.Errorf("MaxKeys %d has %d places, want %d", set, got, want)
+		}
+		for key := range 1000 {
 			k.TakeAt(noon, key, 1)
 		}
-		if k.Len() != c.held {
-			t.Errorf("MaxKeys %d holds %d of %d keys, want %d", c.set, k.Len(), c.keys, c.held)
+		if got, want := k.Len(), int(min(want, 1000)); got != want {
+			t.Errorf("MaxKeys %d holds %d of 1000 keys, want %d", set, got, want)
 		}
 	}
 }
