@@ -1,0 +1,219 @@
+package heed
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// family is the canonical names of one trio of rate-limit fields.
+type family struct{ limit, remaining, reset, used, name string }
+
+// families are the trios in use: the one that vendors invented, its other
+// spelling, and the one of the early IETF drafts (draft-ietf-httpapi-ratelimit-headers-00 to -06).
+var families = [...]family{
+	{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Used", "X-Ratelimit-Resource"},
+	{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "", ""},
+	{"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset", "", ""},
+}
+
+// ParseFeedback reads what resp says about rate limits at the instant now:
+// Retry-After as delta-seconds or as any HTTP-date (RFC 9110, 10.2.3), and the
+// X-RateLimit-*, X-Rate-Limit-* and RateLimit-* trios.
+//
+// Absolute instants are measured against the answer's own Date, so a server
+// whose clock is minutes off is still read right, and are returned on the local
+// clock. Every wait lies within [now, now + 10 years]. Garbage drops only the
+// field it stands in. ParseFeedback reads no body, changes nothing in resp, and
+// is safe for concurrent use as long as nobody changes resp.Header.
+func ParseFeedback(resp *http.Response, now time.Time) Feedback {
+	return parseFeedback(resp.StatusCode, resp.Header, now, nil)
+}
+
+// parseFeedback appends the readings to buf, so that a caller with a buffer allocates nothing.
+func parseFeedback(status int, h http.Header, now time.Time, buf []Reading) Feedback {
+	fb := Feedback{Readings: buf}
+	base := now // what absolute instants are measured against
+	if v := h["Date"]; len(v) > 0 {
+		if date, ok := httpDate(v[0], now); ok {
+			fb.Date, base = date, date
+			if age, ok := age(h); ok {
+				base = date.Add(age)
+			}
+		}
+	}
+	for i := range families {
+		if r, ok := families[i].read(h, now, base); ok && !repeats(fb.Readings, r) {
+			fb.Readings = append(fb.Readings, r)
+		}
+	}
+	var asked time.Time
+	if v := h["Retry-After"]; len(v) > 0 {
+		asked = latest(v, now, base)
+	}
+	fb.verdict(status, now, asked)
+	return fb
+}
+
+// read reads one trio. A Reading needs a quota or a remaining; a reset alone says nothing.
+func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
+	limit, remaining := h[f.limit], h[f.remaining]
+	if len(limit) == 0 && len(remaining) == 0 {
+		return r, false
+	}
+	r.From = f.remaining
+	if len(remaining) == 0 {
+		r.From = f.limit
+	}
+	var window time.Duration
+	if r.Limit.Quota, r.Limit.Window, ok = count(limit); ok {
+		r.Has |= HasQuota
+	}
+	if r.Remaining, window, ok = count(remaining); ok {
+		r.Has |= HasRemaining
+		if r.Limit.Window == 0 {
+			r.Limit.Window = window
+		}
+	}
+	if f.used != "" {
+		if r.Used, _, ok = count(h[f.used]); ok {
+			r.Has |= HasUsed
+			if r.Has&(HasQuota|HasRemaining) == HasQuota {
+				r.Remaining = max(0, r.Limit.Quota-r.Used)
+				r.Has |= HasRemaining
+			}
+		}
+	}
+	if r.Has == 0 {
+		return r, false
+	}
+	if f.name != "" {
+		if v := h[f.name]; len(v) > 0 && len(v[0]) <= 128 {
+			r.Limit.Name = v[0]
+		}
+	}
+	r.Reset, r.absolute = reset(h[f.reset], now, base)
+	return r, true
+}
+
+// repeats: the same limit under a second spelling, as servers that send both X-RateLimit-* and RateLimit-* do.
+func repeats(rs []Reading, r Reading) bool {
+	for i := range rs {
+		if rs[i].Has == r.Has && rs[i].Limit == r.Limit && rs[i].Remaining == r.Remaining {
+			return true
+		}
+	}
+	return false
+}
+
+// reset reads a reset field, the latest of all items and lines.
+func reset(lines []string, now, base time.Time) (at time.Time, absolute bool) {
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		for range maxItems {
+			if line == "" {
+				break
+			}
+			var item string
+			item, line, _ = strings.Cut(line, ",")
+			n, ok := number(strings.TrimSpace(item))
+			if !ok {
+				continue
+			}
+			t, ok := magnitude(n)
+			if !ok {
+				continue
+			}
+			if local := t.local(now, base); local.After(at) {
+				at, absolute = local, !t.at.IsZero()
+			}
+		}
+	}
+	return at, absolute
+}
+
+// latest reads Retry-After lines: the longest wait wins.
+func latest(lines []string, now, base time.Time) (at time.Time) {
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		t, ok := wait(line, base)
+		if !ok && len(line) <= 4096 {
+			// Repeated lines that an intermediary joined: "7, 30".
+			for _, item := range strings.SplitN(line, ",", maxItems) {
+				if t, ok := wait(item, base); ok && t.at.IsZero() {
+					if local := t.local(now, base); local.After(at) {
+						at = local
+					}
+				}
+			}
+			continue
+		}
+		if local := t.local(now, base); ok && local.After(at) {
+			at = local
+		}
+	}
+	return at
+}
+
+// local brings what was told onto the local clock, within [now, now+maxWait].
+func (t told) local(now, base time.Time) time.Time {
+	d := t.delta
+	if !t.at.IsZero() {
+		d = t.at.Sub(base)
+	}
+	return now.Add(min(max(d, 0), maxWait))
+}
+
+// age reads Age (RFC 9111, 5.1): how long the answer lay in a cache.
+func age(h http.Header) (time.Duration, bool) {
+	v := h["Age"]
+	if len(v) == 0 {
+		return 0, false
+	}
+	n, ok := number(strings.TrimSpace(v[0]))
+	if !ok || n <= 0 {
+		return 0, false
+	}
+	return seconds(n), true
+}
+
+// verdict decides whether the answer is a refusal by a limit, and until when.
+func (fb *Feedback) verdict(status int, now, asked time.Time) {
+	spent, known := false, false // some reported limit is spent; some remaining is stated
+	var whole time.Time          // the latest reset among limits that are spent or silent about what remains
+	for i := range fb.Readings {
+		r := &fb.Readings[i]
+		if r.Has&HasRemaining != 0 {
+			known = true
+			if r.Remaining > 0 {
+				continue
+			}
+			spent = true
+		}
+		if r.Reset.After(whole) {
+			whole = r.Reset
+		}
+	}
+	switch status {
+	case http.StatusTooManyRequests:
+		fb.Limited, fb.Kind = true, KindPrimary
+		if known && !spent {
+			fb.Kind = KindSecondary
+		}
+	case http.StatusForbidden:
+		// A 403 is a refusal by a limit only with evidence; most are about rights.
+		switch {
+		case spent:
+			fb.Limited, fb.Kind = true, KindPrimary
+		case !asked.IsZero():
+			fb.Limited, fb.Kind = true, KindSecondary
+		}
+	case http.StatusServiceUnavailable, 529:
+		fb.Kind = KindOverload
+	}
+	if status < 400 {
+		return // a redirect's or a poll's Retry-After is no rate limit
+	}
+	fb.RetryAt = asked
+	if fb.Limited && fb.Kind == KindPrimary && !asked.After(now) && whole.After(now) {
+		fb.RetryAt = whole
+	}
+}

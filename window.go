@@ -1,0 +1,235 @@
+package heed
+
+import (
+	"math"
+	"time"
+)
+
+// limitID is what makes two readings speak of one limit.
+type limitID struct {
+	name, partition, from string
+	unit                  Unit
+}
+
+// window is what is known of one limit that a server reports: the pure model
+// behind the numbers. It believes the smallest remaining that any answer of the
+// window told, less what is in flight: answers come back in any order, and
+// within one window remaining only falls. A remaining that rises before the
+// reset shows a bucket that drips; then the newest answer counts.
+type window struct {
+	id     limitID
+	limit  Limit
+	quota  float64 // 0: not known
+	length int64   // nanoseconds between two resets, told or seen; 0: not known
+	seen   bool    // length was seen, not told
+	ends   edge
+	before edge  // the end of the window before, once rolled
+	newest int64 // monotonic send time of the newest answer that was believed
+	heard  int64 // monotonic receive time of that answer
+
+	told     float64 // the least that any answer of the window said remains
+	own      float64 // the same by our own count, for answers that say nothing
+	metered  bool    // some answer stated what remains
+	rolled   bool    // the reset has passed and no answer has confirmed the new window yet
+	fresh    bool    // rolled, and the ledger has not yet taken notice
+	rolledAt int64
+	late     int64 // how much later than told this server's resets turned out to be
+
+	rises int     // answers that told more than was left, before the reset
+	rate  float64 // of a dripping bucket: units per second; 0: not a bucket
+}
+
+// bucketRises is how many rises make a window a bucket: one may be a refund.
+const bucketRises = 2
+
+// roll starts the next window once the end of the current one has surely passed.
+func (w *window) roll(now instant) {
+	if w.rate > 0 || !w.ends.known() || w.ends.left(now) > 0 {
+		return // a bucket has no window: what its answers tell is all there is
+	}
+	units := w.quota
+	if units <= 0 {
+		units = max(w.told, 1) // one probe tells the rest
+	}
+	w.told, w.own = units, units
+	w.rolled, w.fresh, w.rolledAt = true, true, now.mono
+	w.before, w.ends = w.ends, edge{}
+}
+
+// measure learns the window's length from two resets in a row, when no answer tells it.
+func (w *window) measure(from, to edge) {
+	d := to.hi - from.hi
+	if from.wall != to.wall || d < int64(time.Second) || w.length > 0 && (!w.seen || d >= w.length) {
+		return
+	}
+	w.length, w.seen = d, true
+}
+
+// available is what may still be spent at now, in-flight units taken off.
+func (w *window) available(now instant, inflight float64) float64 {
+	if w.rate > 0 {
+		return min(w.quota, w.told+w.rate*time.Duration(now.mono-w.heard).Seconds()) - inflight
+	}
+	return min(w.told, w.own) - inflight
+}
+
+// low is the share of the quota below which sends are spread over what is left of the window.
+const low = 0.2
+
+// never marks a wait that ends with an event and not with time.
+const never = time.Duration(math.MaxInt64)
+
+// wait is how long a cost must wait under this limit, with ahead units already
+// queued before it, inflight units unanswered, and the last send at last.
+func (w *window) wait(now instant, cost, ahead, inflight float64, last int64) time.Duration {
+	w.roll(now)
+	if !w.metered || cost == 0 {
+		return 0
+	}
+	free := w.available(now, inflight) - ahead
+	switch {
+	case w.rate > 0:
+		if free >= cost {
+			return 0
+		}
+		return time.Duration(math.Ceil((cost - free) / w.rate * 1e9))
+	case free >= cost:
+		return w.spread(now, free, last)
+	case !w.ends.known():
+		if inflight > 0 {
+			return never // an answer is on its way and will tell
+		}
+		// Nothing left and no word of when there will be more: one probe, a second after the last word.
+		return max(0, time.Duration(w.heard+int64(time.Second)-now.mono))
+	}
+	d := max(0, w.ends.left(now))
+	if w.quota > 0 && w.length > 0 { // those ahead may need windows of their own
+		d += time.Duration(math.Floor(max(0, cost-free-1)/w.quota)) * time.Duration(w.length)
+	}
+	return d
+}
+
+// spread paces the last units over what is left of the window, so that they are
+// not raced for with others and the window does not end in silence.
+func (w *window) spread(now instant, free float64, last int64) time.Duration {
+	if w.quota <= 0 || free > w.quota*low || !w.ends.known() || last == 0 {
+		return 0
+	}
+	left := int64(w.ends.left(now)) + (now.mono - last) // at the last send
+	if left <= 0 {
+		return 0
+	}
+	return max(0, time.Duration(last+int64(float64(left)/(free+1))-now.mono))
+}
+
+// charge takes an answered cost off our own count.
+func (w *window) charge(cost float64) { w.own = max(0, w.own-cost) }
+
+// believe starts a window from what an answer says. What is in flight may or
+// may not be in its figure already, and will be charged as it lands.
+func (w *window) believe(remaining float64, e edge, inflight float64) {
+	w.told, w.own, w.ends, w.rolled = remaining, remaining+inflight, e, false
+}
+
+// learn takes one reading into account, of a request sent at sent and answered at received.
+// inflight is what else is still unanswered.
+func (w *window) learn(r *Reading, e edge, sent, received instant, inflight float64, refused bool) {
+	newest := sent.mono >= w.newest
+	if e.known() {
+		e.hi += w.late
+	}
+	if newest {
+		w.limit = r.Limit
+		if r.Has&HasQuota != 0 {
+			w.quota = r.Limit.Quota
+		}
+		if r.Limit.Window > 0 {
+			w.length, w.seen = int64(r.Limit.Window), false
+		}
+	}
+	if r.Has&HasRemaining == 0 {
+		return
+	}
+	defer func() {
+		if newest {
+			w.newest, w.heard = sent.mono, received.mono
+		}
+		w.metered = true
+	}()
+	if !w.metered || !e.known() && !w.ends.known() {
+		if newest {
+			w.believe(r.Remaining, e, inflight)
+		}
+		return
+	}
+	if w.rolled {
+		w.confirm(r, e, sent, received, inflight, newest)
+		return
+	}
+	if met, ok := w.ends.meet(e); ok {
+		w.same(r, met, received, inflight, newest, refused)
+		return
+	}
+	if !newest {
+		return // an overtaken answer of an earlier window
+	}
+	w.measure(w.ends, e)
+	w.drip(r, e, received, refused)
+	w.believe(r.Remaining, e, inflight)
+}
+
+// confirm hears the first answers after the reset has passed by our reckoning.
+func (w *window) confirm(r *Reading, e edge, sent, received instant, inflight float64, newest bool) {
+	after := sent.mono >= w.rolledAt
+	switch {
+	case e.known() && e.left(received) > 0:
+		if !after && r.Remaining < w.told && e.left(received) < time.Second {
+			return // still of the old window, whose end lies within the rounding
+		}
+		w.measure(w.before, e)
+		w.believe(r.Remaining, e, inflight)
+	case after && r.Remaining == 0 && e.known():
+		// The server still speaks of the old window: its resets come later
+		// than it tells. Wait on, and remember by how much.
+		w.late = min(max(2*w.late, int64(50*time.Millisecond)), int64(time.Second))
+		at := e.now(received)
+		w.believe(0, edge{lo: at, hi: at + w.late, wall: e.wall}, inflight)
+	case newest && after:
+		w.told = min(w.told, r.Remaining)
+	}
+}
+
+// same hears a further answer of the current window.
+func (w *window) same(r *Reading, met edge, received instant, inflight float64, newest, refused bool) {
+	if newest && r.Remaining > w.told && received.mono > w.heard {
+		// More is left than before. Had the window been reset since, nearly all
+		// would be: all but what is in flight and this answer's own cost.
+		early := met.lo > met.now(received)
+		if partly := r.Remaining+inflight+1 < w.quota; early || partly {
+			w.rises++
+		}
+	}
+	w.drip(r, met, received, refused)
+	if w.rate > 0 {
+		if newest {
+			w.told, w.ends = r.Remaining, met
+		}
+		return
+	}
+	w.told, w.ends = min(w.told, r.Remaining), met
+}
+
+// drip keeps the rate of a bucket: its reset is when it will be full, so what
+// is missing over that time is the slowest rate at which it can be refilling.
+func (w *window) drip(r *Reading, e edge, received instant, refused bool) {
+	if w.rises < bucketRises || w.quota <= 0 {
+		return
+	}
+	if refused && w.rate > 0 {
+		w.rate *= 0.7
+		return
+	}
+	if left := e.left(received).Seconds(); left > 0 {
+		w.rate = max(w.rate, (w.quota-r.Remaining)/max(left, 1e-3))
+	}
+}
