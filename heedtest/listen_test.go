@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -101,9 +102,12 @@ func TestListenSpeaksUnencryptedHTTP2(t *testing.T) {
 func TestStopLeavesNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	entered := make(chan struct{})
+	var ended atomic.Bool
 	srv := &heedtest.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
+		<-time.After(20 * time.Millisecond) // what a handler has still to do
+		ended.Store(true)
 	})}
 	url, stop, err := srv.Start()
 	if err != nil {
@@ -117,6 +121,9 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}()
 	<-entered
 	stop()
+	if !ended.Load() {
+		t.Error("a handler was left running")
+	}
 	stop()
 	if err := <-failed; err == nil {
 		t.Error("a request that was being served got an answer after the stop")

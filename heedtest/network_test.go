@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,26 @@ func TestNetworkCarriesAnUpgrade(t *testing.T) {
 		}
 		if e := newest(srv); e.Rejected {
 			t.Errorf("the event is %+v", e)
+		}
+	})
+}
+
+func TestAHandlerReachesItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrote error
+		srv := &heedtest.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(2 * time.Second)
+			fmt.Fprint(w, "late")
+			wrote = http.NewResponseController(w).Flush()
+		})}
+		if resp, err := (&http.Client{Transport: srv.Network(t)}).Get("http://api.test/"); err == nil {
+			t.Errorf("got %v", resp)
+		}
+		if !errors.Is(wrote, os.ErrDeadlineExceeded) {
+			t.Errorf("the handler's write ended with %v", wrote)
 		}
 	})
 }

@@ -290,6 +290,66 @@ func TestAHandlerMeetsAClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
+func TestAHandlerWhoseClientHasGivenUpCannotWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := &heedtest.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(time.Minute) // it does not look at its context
+			if _, err := fmt.Fprint(w, "too late"); err == nil {
+				t.Error("it wrote to nobody")
+			}
+		})}
+		client := &http.Client{Transport: srv, Timeout: time.Second}
+		if _, err := client.Get("http://api.test/"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// watched counts what waits for the end of it.
+type watched struct {
+	context.Context
+	waiting atomic.Int32
+}
+
+func (w *watched) AfterFunc(f func()) (stop func() bool) {
+	w.waiting.Add(1)
+	release := context.AfterFunc(w.Context, f)
+	return func() bool {
+		w.waiting.Add(-1)
+		return release()
+	}
+}
+
+func TestNothingStaysOnALongLivedContext(t *testing.T) {
+	for name, srv := range map[string]*heedtest.Server{
+		"default": {},
+		"refused": {Limit: perHour(0)},
+		"handler": {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") })},
+		"empty":   {Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})},
+	} {
+		for _, end := range []string{"read", "closed"} {
+			ctx := &watched{Context: t.Context()}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.test/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := srv.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end == "read" {
+				_, err = io.Copy(io.Discard, resp.Body)
+			} else {
+				err = resp.Body.Close()
+			}
+			if n := ctx.waiting.Load(); n != 0 || err != nil {
+				t.Errorf("%s, %s: %d functions wait for the end of the context, %v", name, end, n, err)
+			}
+		}
+	}
+}
+
 func TestAPanicIsACutConnection(t *testing.T) {
 	log.SetOutput(io.Discard)
 	defer log.SetOutput(os.Stderr)
@@ -353,6 +413,35 @@ func TestEarlyHintsReachTheTrace(t *testing.T) {
 	resp, err := srv.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusCreated || fmt.Sprint(got) != "[103</style.css>]" {
 		t.Errorf("got %v, %v, hints %v", resp, err, got)
+	}
+}
+
+func TestAnErrorSaysWhatToDo(t *testing.T) {
+	srv := &heedtest.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.URL.Path == "/abort" {
+			panic(http.ErrAbortHandler)
+		}
+	})}
+	for _, c := range []struct {
+		change func(*http.Request)
+		want   string
+	}{
+		{func(r *http.Request) { r.URL = nil }, "set Request.URL"},
+		{func(r *http.Request) { r.Header = nil }, "use http.NewRequest"},
+		{func(r *http.Request) { r.URL.Host = "" }, "needs an absolute URL"},
+		{func(r *http.Request) { r.ContentLength = 5 }, "ContentLength=5 with Body length 4: a body that is sent again must be made anew by GetBody"},
+		{func(r *http.Request) { r.ContentLength = 3 }, "ContentLength=3"},
+		{func(r *http.Request) { r.URL.Path = "/abort" }, "the handler aborted"},
+	} {
+		req, err := http.NewRequest(http.MethodPost, "http://api.test/", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(req)
+		if _, err := srv.RoundTrip(req); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want something with %q", err, c.want)
+		}
 	}
 }
 

@@ -54,9 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, grace time.Durati
 	if b.status == 0 {
 		b.WriteHeader(http.StatusOK)
 	}
-	if !b.told {
-		v.delivery()
-	}
+	v.delivery() // again after a flush, which changes nothing
 }
 
 // back is the way back of an answer: its first byte takes the time that the
