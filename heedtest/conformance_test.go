@@ -136,7 +136,7 @@ func TestRoundTripAnswersAsARealTransportDoes(t *testing.T) {
 		"an error":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) },
 		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) },
 		"a string":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") },
-		"not found": http.NotFound,
+		"not found":  http.NotFound,
 	}
 	requests := map[string]func() (*http.Request, error){
 		"GET": func() (*http.Request, error) { return http.NewRequest(http.MethodGet, "http://api.test", nil) },
