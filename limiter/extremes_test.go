@@ -207,3 +207,25 @@ func TestARefusedTakeAndAPeekChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// The fields are to be left alone, but a limit that was lowered all the same must not wrap around into an enormous one.
+func TestALimitThatIsLoweredBelowWhatIsSpentLeavesNothing(t *testing.T) {
+	cores := fresh()
+	for _, c := range cores {
+		c.Take(noon, 8)
+	}
+	cores["FixedWindow"].(*FixedWindow).Limit = 5
+	cores["SlidingLog"].(*SlidingLog).Limit = 5
+	cores["SlidingCounter"].(*SlidingCounter).Limit = 5
+	cores["TokenBucket"].(*TokenBucket).Burst = 5
+	cores["LeakyBucket"].(*LeakyBucket).Queue = 5
+	for name, c := range cores {
+		r := c.Take(noon, 1)
+		if r.Allowed || r.Remaining != 0 || r.Limit != 5 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if !c.Peek(noon.Add(r.RetryAfter), 1).Allowed {
+			t.Errorf("%s: after %v it was refused", name, r.RetryAfter)
+		}
+	}
+}

@@ -218,6 +218,16 @@ func TestKeysThatAreNeverWholeAreDroppedToo(t *testing.T) {
 	}
 }
 
+// The shard whose debtor was dropped must not take the end of that debt for the present.
+func TestForgivingADebtDoesNotMoveTheClock(t *testing.T) {
+	k := Keyed[string]{New: func() Core { return &TokenBucket{Rate: 1} }, MaxKeys: 1}
+	for i, key := range []string{"a", "b", "a", "b"} {
+		if r := k.TakeAt(noon, key, 1); !r.Allowed || r.Reset != time.Second || k.Forgiven() != uint64(i) {
+			t.Errorf("take %d: %q got %+v, with %d forgiven", i, key, r, k.Forgiven())
+		}
+	}
+}
+
 // The table was full of a, which was whole, so b took its place. If the clock then goes back to when a was in debt, a new core would
 // forgive that debt; so a is decided for as at the instant at which it was whole, and the times are still counted from now.
 func TestAClockThatGoesBackBeforeAnEvictionForgivesNothing(t *testing.T) {

@@ -74,11 +74,11 @@ func (c *SlidingCounter) decide(now time.Time, cost float64, spend bool) Result 
 	return r
 }
 
-// spent is what the window that begins at start and the one before it have spent.
+// spent is what the window that begins at start, which is not before that of the last spending, and the one before it have spent.
 func (c *SlidingCounter) spent(start instant, length uint64) (previous, current uint64) {
 	held := c.last - instant(c.last.phase(unixEpoch, length))
 	switch {
-	case start <= held:
+	case start == held:
 		return c.previous, c.now
 	case start == held.add(length):
 		return c.now, 0
