@@ -28,11 +28,11 @@
 // is an error, since they do not count by the minute.
 //
 //	algorithm       memory  at once  in 1 ms  in 1 min  off by  (most)    over   under  ns/decision
-//	FixedWindow       56 B      100      200       200   38.0%  100.0%   32.1%    0.0%           70
-//	SlidingLog      1664 B      100      100       100    0.0%    0.0%    0.0%    0.0%           87
-//	SlidingCounter    40 B      100      100       199    3.7%   38.5%   12.9%   13.6%           74
-//	TokenBucket       56 B      100      100       199       -       -   41.5%    0.0%           79
-//	LeakyBucket       56 B        1        1       100       -       -    0.0%   62.9%           80
+//	FixedWindow       56 B      100      200       200   38.0%  100.0%   32.1%    0.0%           69
+//	SlidingLog      1664 B      100      100       100    0.0%    0.0%    0.0%    0.0%           90
+//	SlidingCounter    40 B      100      100       199    3.7%   38.5%   12.9%   13.6%           79
+//	TokenBucket       56 B      100      100       199       -       -   41.5%    0.0%           83
+//	LeakyBucket       56 B        1        1       100       -       -    0.0%   62.9%           83
 //
 //	Times: 2026-12-01, go1.26.8, linux/amd64, 2 cores, AMD EPYC.
 //
