@@ -127,18 +127,19 @@ type told struct {
 }
 
 // magnitude tells a bare number's unit by its size, whatever the field's name
-// says: servers write both deltas and epochs under one name.
+// says: servers write both deltas and epochs under one name. Epochs begin in
+// 1998, so that the year 2000, where testing/synctest begins, is one too.
 func magnitude(n float64) (t told, ok bool) {
 	switch {
 	case n < 3.2e8: // ten years of seconds
 		return told{delta: seconds(n)}, true
-	case n >= 1e9 && n < 1e10:
+	case n >= 9e8 && n < 1e10:
 		return told{at: epoch(n, 1e9)}, true
-	case n >= 1e12 && n < 1e13:
+	case n >= 9e11 && n < 1e13:
 		return told{at: epoch(n, 1e6)}, true
-	case n >= 1e15 && n < 1e16:
+	case n >= 9e14 && n < 1e16:
 		return told{at: epoch(n, 1e3)}, true
-	case n >= 1e18 && n < math.MaxInt64:
+	case n >= 9e17 && n < math.MaxInt64:
 		return told{at: epoch(n, 1)}, true
 	default:
 		return told{}, false

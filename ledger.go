@@ -53,6 +53,7 @@ type ledger struct {
 	hold     int64 // monotonic; 0: none
 	refusals int   // in a row, without a told wait
 	inflight Cost
+	spent    Cost // ever
 	flights  int
 	last     int64 // monotonic instant of the last send
 
@@ -165,7 +166,7 @@ func (l *ledger) meter(k Limit) *meter {
 
 // spend records a send that decide has allowed. quiet sends (streams) hold nobody up behind them.
 func (l *ledger) spend(now instant, known []Limit, cost Cost, quiet bool) {
-	l.inflight = l.inflight.plus(cost)
+	l.inflight, l.spent = l.inflight.plus(cost), l.spent.plus(cost)
 	l.flights++
 	l.last = now.mono
 	switch {
@@ -208,7 +209,7 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 	for i := range fb.Readings {
 		r := &fb.Readings[i]
 		if w := l.window(r); w != nil {
-			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, l.inflight.of(w.id.unit), fb.Limited)
+			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, load{l.spent.of(w.id.unit), l.inflight.of(w.id.unit)}, fb.Limited)
 		}
 	}
 	told := fb.RetryAt.Sub(received.time())

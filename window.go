@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// load is a scope's traffic in one unit: all that was ever sent, and what of it is not answered yet.
+type load struct{ spent, inflight float64 }
+
 // limitID is what makes two readings speak of one limit.
 type limitID struct {
 	name, partition, from string
@@ -28,6 +31,8 @@ type window struct {
 	heard  int64 // monotonic receive time of that answer
 
 	told     float64 // the least that any answer of the window said remains
+	toldAt   int64   // monotonic instant at which that answer came
+	landed   float64 // units sent and answered until then; later ones may be counted in a newer window
 	own      float64 // the same by our own count, for answers that say nothing
 	metered  bool    // some answer stated what remains
 	rolled   bool    // the reset has passed and no answer has confirmed the new window yet
@@ -35,8 +40,9 @@ type window struct {
 	rolledAt int64
 	late     int64 // how much later than told this server's resets turned out to be
 
-	rises int     // answers that told more than was left, before the reset
-	rate  float64 // of a dripping bucket: units per second; 0: not a bucket
+	slowed int64   // when a refusal last slowed the rate
+	rises  int     // answers that told more than was left, before the reset
+	rate   float64 // of a dripping bucket: units per second; 0: not a bucket
 }
 
 // bucketRises is how many rises make a window a bucket: one may be a refund.
@@ -68,7 +74,7 @@ func (w *window) measure(from, to edge) {
 // available is what may still be spent at now, in-flight units taken off.
 func (w *window) available(now instant, inflight float64) float64 {
 	if w.rate > 0 {
-		return min(w.quota, w.told+w.rate*time.Duration(now.mono-w.heard).Seconds()) - inflight
+		return min(w.quota, w.told+w.rate*time.Duration(now.mono-w.toldAt).Seconds()) - inflight
 	}
 	return min(w.told, w.own) - inflight
 }
@@ -125,15 +131,19 @@ func (w *window) spread(now instant, free float64, last int64) time.Duration {
 // charge takes an answered cost off our own count.
 func (w *window) charge(cost float64) { w.own = max(0, w.own-cost) }
 
+func (w *window) hear(remaining float64, at int64, l load) {
+	w.told, w.toldAt, w.landed = remaining, at, l.spent-l.inflight
+}
+
 // believe starts a window from what an answer says. What is in flight may or
 // may not be in its figure already, and will be charged as it lands.
-func (w *window) believe(remaining float64, e edge, inflight float64) {
-	w.told, w.own, w.ends, w.rolled = remaining, remaining+inflight, e, false
+func (w *window) believe(remaining float64, e edge, at int64, l load) {
+	w.hear(remaining, at, l)
+	w.own, w.ends, w.rolled = remaining+l.inflight, e, false
 }
 
 // learn takes one reading into account, of a request sent at sent and answered at received.
-// inflight is what else is still unanswered.
-func (w *window) learn(r *Reading, e edge, sent, received instant, inflight float64, refused bool) {
+func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refused bool) {
 	newest := sent.mono >= w.newest
 	if e.known() {
 		e.hi += w.late
@@ -158,28 +168,37 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, inflight floa
 	}()
 	if !w.metered || !e.known() && !w.ends.known() {
 		if newest {
-			w.believe(r.Remaining, e, inflight)
+			w.believe(r.Remaining, e, received.mono, l)
 		}
 		return
 	}
 	if w.rolled {
-		w.confirm(r, e, sent, received, inflight, newest)
+		w.confirm(r, e, sent, received, l, newest)
+		return
+	}
+	if w.rate > 0 {
+		w.drip(r, e, sent, received, refused)
+		w.refill(r, e, sent, received)
 		return
 	}
 	if met, ok := w.ends.meet(e); ok {
-		w.same(r, met, received, inflight, newest, refused)
+		w.same(r, met, sent, received, l, refused)
 		return
 	}
 	if !newest {
 		return // an overtaken answer of an earlier window
 	}
 	w.measure(w.ends, e)
-	w.drip(r, e, received, refused)
-	w.believe(r.Remaining, e, inflight)
+	w.drip(r, e, sent, received, refused)
+	if w.rate > 0 {
+		w.refill(r, e, sent, received)
+		return
+	}
+	w.believe(r.Remaining, e, received.mono, l)
 }
 
 // confirm hears the first answers after the reset has passed by our reckoning.
-func (w *window) confirm(r *Reading, e edge, sent, received instant, inflight float64, newest bool) {
+func (w *window) confirm(r *Reading, e edge, sent, received instant, l load, newest bool) {
 	after := sent.mono >= w.rolledAt
 	switch {
 	case e.known() && e.left(received) > 0:
@@ -187,49 +206,73 @@ func (w *window) confirm(r *Reading, e edge, sent, received instant, inflight fl
 			return // still of the old window, whose end lies within the rounding
 		}
 		w.measure(w.before, e)
-		w.believe(r.Remaining, e, inflight)
+		w.believe(r.Remaining, e, received.mono, l)
 	case after && r.Remaining == 0 && e.known():
 		// The server still speaks of the old window: its resets come later
 		// than it tells. Wait on, and remember by how much.
 		w.late = min(max(2*w.late, int64(50*time.Millisecond)), int64(time.Second))
 		at := e.now(received)
-		w.believe(0, edge{lo: at, hi: at + w.late, wall: e.wall}, inflight)
+		w.believe(0, edge{lo: at, hi: at + w.late, wall: e.wall}, received.mono, l)
 	case newest && after:
 		w.told = min(w.told, r.Remaining)
 	}
 }
 
 // same hears a further answer of the current window.
-func (w *window) same(r *Reading, met edge, received instant, inflight float64, newest, refused bool) {
-	if newest && r.Remaining > w.told && received.mono > w.heard {
-		// More is left than before. Had the window been reset since, nearly all
-		// would be: all but what is in flight and this answer's own cost.
+func (w *window) same(r *Reading, met edge, sent, received instant, l load, refused bool) {
+	if r.Remaining > w.told && sent.mono > w.toldAt {
+		// Sent after less had been told, and yet more is left. Had the window been reset since, nearly all
+		// would be: all but what was sent since.
 		early := met.lo > met.now(received)
-		if partly := r.Remaining+inflight+1 < w.quota; early || partly {
+		if partly := r.Remaining+l.spent-w.landed < w.quota; early || partly {
 			w.rises++
 		}
 	}
-	w.drip(r, met, received, refused)
+	w.drip(r, met, sent, received, refused)
 	if w.rate > 0 {
-		if newest {
-			w.told, w.ends = r.Remaining, met
-		}
+		w.refill(r, met, sent, received)
 		return
 	}
-	w.told, w.ends = min(w.told, r.Remaining), met
+	if r.Remaining < w.told {
+		w.hear(r.Remaining, received.mono, l)
+	}
+	w.ends = met
 }
 
 // drip keeps the rate of a bucket: its reset is when it will be full, so what
-// is missing over that time is the slowest rate at which it can be refilling.
-func (w *window) drip(r *Reading, e edge, received instant, refused bool) {
+// is missing over that time is the slowest rate at which it can be refilling. A
+// refusal says that the rate was too high, once for all that was under way.
+func (w *window) drip(r *Reading, e edge, sent, received instant, refused bool) {
 	if w.rises < bucketRises || w.quota <= 0 {
 		return
 	}
 	if refused && w.rate > 0 {
-		w.rate *= 0.7
+		if sent.mono >= w.slowed {
+			w.rate *= slower
+			w.slowed = received.mono
+		}
 		return
 	}
-	if left := e.left(received).Seconds(); left > 0 {
-		w.rate = max(w.rate, (w.quota-r.Remaining)/max(left, 1e-3))
+	if left := e.left(received).Seconds(); left > 0 && sent.mono >= w.slowed {
+		w.rate = max(w.rate, under*(w.quota-r.Remaining)/max(left, 1e-3))
+	}
+}
+
+const (
+	under  = 0.99 // of the rate that a bucket shows: pacing at the very edge loses to every rounding
+	slower = 0.8  // of the rate, after a refusal
+)
+
+// refill takes the level of a bucket from an answer. One whose request was sent
+// after the last word came is the newer truth; one that was under way with it
+// may have been overtaken, so only the smaller counts.
+func (w *window) refill(r *Reading, e edge, sent, received instant) {
+	level := r.Remaining
+	if sent.mono <= w.toldAt {
+		level = min(level, w.told+w.rate*time.Duration(received.mono-w.toldAt).Seconds())
+	}
+	w.told, w.toldAt = level, received.mono
+	if e.known() {
+		w.ends = e
 	}
 }
