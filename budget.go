@@ -43,7 +43,7 @@ type Grant struct {
 // process that are given it. It is safe for concurrent use, keeps at most
 // 10,000 scopes, idle ones leaving first, and needs no closing.
 func NewBudget() Budget {
-	return &memoryBudget{line: timeline{time.Now()}, scopes: make(map[string]*ledger), grants: make(map[uint64]taken)}
+	return &memoryBudget{line: newTimeline(), scopes: make(map[string]*ledger), grants: make(map[uint64]taken)}
 }
 
 type memoryBudget struct {
@@ -117,9 +117,13 @@ func (b *memoryBudget) Settle(_ context.Context, g Grant, used Cost) error {
 
 func (b *memoryBudget) Learn(_ context.Context, scope string, fb Feedback) error {
 	now := b.line.now()
+	sent := now
+	if !fb.Sent.IsZero() {
+		sent = b.line.at(fb.Sent)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.scope(scope, now).learn(now, now, &fb, rand.Float64())
+	b.scope(scope, now).learn(sent, now, &fb, rand.Float64())
 	return nil
 }
 

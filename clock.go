@@ -7,8 +7,12 @@ import "time"
 // cores take instants, so that clock steps and suspends are rows of a table.
 type instant struct{ wall, mono int64 }
 
-// timeline turns time.Now into instants. Its zero point is arbitrary.
+// timeline turns time.Now into instants.
 type timeline struct{ zero time.Time }
+
+// newTimeline begins an hour ago, so that no instant is zero and none that
+// matters is negative: zero means "never" in the cores.
+func newTimeline() timeline { return timeline{time.Now().Add(-time.Hour)} }
 
 func (l timeline) at(t time.Time) instant {
 	return instant{wall: t.UnixNano(), mono: int64(t.Sub(l.zero))}

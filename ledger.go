@@ -229,14 +229,14 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 		l.ramp, l.rampSince = 1, 0 // afterwards not all at once
 		return held
 	}
-	l.advance(received, fb)
+	l.advance(sent, received, fb)
 	return 0
 }
 
 // advance lets more go after an answer: all, once a limit is known.
-func (l *ledger) advance(now instant, fb *Feedback) {
-	if l.ramp < 0 || l.rampSince == 0 {
-		return
+func (l *ledger) advance(sent, now instant, fb *Feedback) {
+	if l.ramp < 0 || l.rampSince == 0 || sent.mono < l.rampSince {
+		return // or it belongs to an earlier step
 	}
 	for i := range fb.Readings {
 		if fb.Readings[i].Has&HasRemaining != 0 {

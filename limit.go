@@ -122,6 +122,9 @@ type Feedback struct {
 	Readings []Reading
 	// Date is the answer's Date field: the server's clock, whole seconds. Zero: not sent or not readable.
 	Date time.Time
+	// Sent is when the request was sent that the answer belongs to: answers
+	// overtake each other. A Transport sets it for its Budget; zero: not known.
+	Sent time.Time
 }
 
 // Cost is what one call spends, in each dimension. The zero Cost in a [Call]

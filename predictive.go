@@ -133,7 +133,11 @@ func (l *throttleLayer) land(c *call, grant Grant, charged bool) {
 		}
 		ctx := context.WithoutCancel(c.Context)
 		_ = l.budget.Settle(ctx, grant, used)
-		_ = l.budget.Learn(ctx, s.wire, *fb)
+		if fb.Limited || !fb.RetryAt.IsZero() || len(fb.Readings) > 0 {
+			word := *fb
+			word.Sent = c.sent.time()
+			_ = l.budget.Learn(ctx, s.wire, word)
+		}
 	}
 }
 
@@ -209,6 +213,9 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 	for {
 		if w.refused != nil {
 			v = *w.refused
+		}
+		if v.reason == ReasonPace && hopeless(v, w, now) {
+			v = verdict{} // there are units: spreading them gives way to a deadline
 		}
 		if v.impossible || w.refused != nil || hopeless(v, w, now) {
 			q.remove(w)

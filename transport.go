@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Transport is an http.RoundTripper that makes a client respect remote rate
@@ -81,7 +80,7 @@ func (t *Transport) compile() {
 	learn := &learnLayer{base: base, watch: w}
 	throttle := &throttleLayer{
 		next: learn, throttle: t.Throttle, rules: rules, scopes: newScopes(seed, maxScopes),
-		budget: t.Budget, seed: seed, line: timeline{time.Now()}, random: random, watch: w,
+		budget: t.Budget, seed: seed, line: newTimeline(), random: random, watch: w,
 	}
 	retry := &retryLayer{next: throttle, retry: t.Retry, random: random, clones: !readsOnly, meter: throttle, watch: w}
 	layers := []layer{retry, throttle, learn}
