@@ -2,6 +2,8 @@ module github.com/heedhttp/heed
 
 go 1.26.0
 
+require github.com/dunglas/httpsfv v1.1.2
+
 require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect

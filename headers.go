@@ -6,160 +6,329 @@ import (
 	"time"
 )
 
-// family is the canonical names of one trio of rate-limit fields.
-type family struct{ limit, remaining, reset, used, name string }
-
-// families are the trios in use: the one that vendors invented, its other
-// spelling, and the one of the early IETF drafts (draft-ietf-httpapi-ratelimit-headers-00 to -06).
-var families = [...]family{
-	{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Used", "X-Ratelimit-Resource"},
-	{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "", ""},
-	{"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset", "", ""},
-}
-
-// ParseFeedback reads what resp says about rate limits at the instant now:
-// Retry-After as delta-seconds or as any HTTP-date (RFC 9110, 10.2.3), and the
-// X-RateLimit-*, X-Rate-Limit-* and RateLimit-* trios.
+// ParseFeedback reads what resp says about rate limits at the instant now. It
+// knows no list of servers: names are read by a grammar (field words, window
+// words, unit words and scope words around "ratelimit"), values by their form
+// and magnitude, so that a server nobody has met is read like the known ones.
+// It reads Retry-After in all forms (RFC 9110, 10.2.3), every generation of
+// draft-ietf-httpapi-ratelimit-headers (00 to 10) and, from a table of
+// dialects, what no grammar can know; see docs/dialects.md.
 //
 // Absolute instants are measured against the answer's own Date, so a server
 // whose clock is minutes off is still read right, and are returned on the local
 // clock. Every wait lies within [now, now + 10 years]. Garbage drops only the
-// field it stands in. ParseFeedback reads no body, changes nothing in resp, and
-// is safe for concurrent use as long as nobody changes resp.Header.
+// field it stands in.
+//
+// It may read up to 64 KiB of the body, for at most a second, and restores it:
+// resp.Body then gives the same bytes and the same error as before. All else of
+// resp stays as it is. Time and memory are bounded whatever the server sends.
+// It is safe for concurrent use as long as nobody else uses resp.
 func ParseFeedback(resp *http.Response, now time.Time) Feedback {
-	return parseFeedback(resp.StatusCode, resp.Header, now, nil)
+	a := answerOf(resp, now)
+	if readable(resp) {
+		a.Body = peek(resp)
+	}
+	return parseFeedback(&a, nil, nil)
 }
 
-// parseFeedback appends the readings to buf, so that a caller with a buffer allocates nothing.
-func parseFeedback(status int, h http.Header, now time.Time, buf []Reading) Feedback {
+// field is one header field that may be about limits.
+type field struct {
+	name  string
+	lines []string
+}
+
+// maxFields bounds the fields that are read of one answer; of a flood those that sort first.
+const maxFields = 64
+
+// parseFeedback appends the readings to buf, so that a caller with a buffer
+// allocates nothing. mine are tried before the built-in dialects.
+func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
+	var few [8]field
+	fields := few[:0]
+	for name, lines := range a.Header {
+		if ordinary(name) || len(lines) == 0 || name == "Date" || !hinted(name) {
+			continue
+		}
+		fields = insert(fields, field{name, lines})
+	}
 	fb := Feedback{Readings: buf}
-	base := now // what absolute instants are measured against
-	if v := h["Date"]; len(v) > 0 {
-		if date, ok := httpDate(v[0], now); ok {
+	base := a.Now // what absolute instants are measured against
+	if v := a.Header["Date"]; len(v) > 0 {
+		if date, ok := httpDate(v[0], a.Now); ok {
 			fb.Date, base = date, date
-			if age, ok := age(h); ok {
+			if age, ok := age(a.Header); ok {
 				base = date.Add(age)
 			}
 		}
 	}
-	for i := range families {
-		if r, ok := families[i].read(h, now, base); ok && !repeats(fb.Readings, r) {
-			fb.Readings = append(fb.Readings, r)
+	if len(fields) == 0 && a.Status < 400 && len(a.Body) == 0 && len(mine) == 0 {
+		return fb
+	}
+	ev := evidence{status: a.Status, now: a.Now, base: base}
+	if len(fields) > 0 {
+		readFields(fields, a.Header, &ev, &fb)
+	}
+	said := len(fields) > 0
+	ev.verdict(&fb, said || len(a.Body) > 0)
+	for i := range mine {
+		if mine[i].claims(a) && mine[i].Read(*a, &fb) {
+			rectify(&fb, a.Now)
+			return fb
 		}
 	}
-	var asked time.Time
-	if v := h["Retry-After"]; len(v) > 0 {
-		asked = latest(v, now, base)
+	if len(mine) > 0 {
+		rectify(&fb, a.Now)
 	}
-	fb.verdict(status, now, asked)
+	if a.Status >= 400 || len(a.Body) > 0 || said {
+		readDialects(a, &ev, &fb, said)
+	}
 	return fb
 }
 
-// read reads one trio. A Reading needs a quota or a remaining; a reset alone says nothing.
-func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
-	limit, remaining := h[f.limit], h[f.remaining]
-	if len(limit) == 0 && len(remaining) == 0 {
-		return r, false
-	}
-	r.From = f.remaining
-	if len(remaining) == 0 {
-		r.From = f.limit
-	}
-	var window time.Duration
-	if r.Limit.Quota, r.Limit.Window, ok = count(limit); ok {
-		r.Has |= HasQuota
-	}
-	if r.Remaining, window, ok = count(remaining); ok {
-		r.Has |= HasRemaining
-		if r.Limit.Window == 0 {
-			r.Limit.Window = window
+// insert keeps the fields sorted by name: a map has no order, and what is read must not depend on chance.
+func insert(fields []field, f field) []field {
+	if len(fields) == maxFields {
+		if f.name >= fields[maxFields-1].name {
+			return fields
 		}
+		fields = fields[:maxFields-1]
 	}
-	if f.used != "" {
-		if r.Used, _, ok = count(h[f.used]); ok {
-			r.Has |= HasUsed
-			if r.Has&(HasQuota|HasRemaining) == HasQuota {
-				r.Remaining = max(0, r.Limit.Quota-r.Used)
-				r.Has |= HasRemaining
-			}
-		}
+	fields = append(fields, f)
+	for i := len(fields) - 1; i > 0 && fields[i].name < fields[i-1].name; i-- {
+		fields[i], fields[i-1] = fields[i-1], fields[i]
 	}
-	if r.Has == 0 {
-		return r, false
-	}
-	if f.name != "" {
-		if v := h[f.name]; len(v) > 0 && len(v[0]) <= 128 {
-			r.Limit.Name = v[0]
-		}
-	}
-	r.Reset, r.absolute = reset(h[f.reset], now, base)
-	return r, true
+	return fields
 }
 
-// repeats: the same limit under a second spelling, as servers that send both X-RateLimit-* and RateLimit-* do.
-func repeats(rs []Reading, r Reading) bool {
-	for i := range rs {
-		if rs[i].Has == r.Has && rs[i].Limit == r.Limit && rs[i].Remaining == r.Remaining {
-			return true
-		}
-	}
-	return false
-}
-
-// reset reads a reset field, the latest of all items and lines.
-func reset(lines []string, now, base time.Time) (at time.Time, absolute bool) {
-	for _, line := range lines[:min(len(lines), maxLines)] {
-		for range maxItems {
-			if line == "" {
-				break
-			}
-			var item string
-			item, line, _ = strings.Cut(line, ",")
-			n, ok := number(strings.TrimSpace(item))
-			if !ok {
-				continue
-			}
-			t, ok := magnitude(n)
-			if !ok {
-				continue
-			}
-			if local := t.local(now, base); local.After(at) {
-				at, absolute = local, !t.at.IsZero()
-			}
-		}
-	}
-	return at, absolute
-}
-
-// latest reads Retry-After lines: the longest wait wins.
-func latest(lines []string, now, base time.Time) (at time.Time) {
-	for _, line := range lines[:min(len(lines), maxLines)] {
-		t, ok := wait(line, base)
-		if !ok && len(line) <= 4096 {
-			// Repeated lines that an intermediary joined: "7, 30".
-			for _, item := range strings.SplitN(line, ",", maxItems) {
-				if t, ok := wait(item, base); ok && t.at.IsZero() {
-					if local := t.local(now, base); local.After(at) {
-						at = local
-					}
-				}
-			}
+// readFields reads all fields into readings and evidence.
+func readFields(fields []field, h http.Header, ev *evidence, fb *Feedback) {
+	var some [3]group
+	p := reader{ev: ev, fb: fb, groups: some[:0]}
+	for _, f := range fields {
+		name, ok := parseName(f.name)
+		if !ok {
 			continue
 		}
-		if local := t.local(now, base); ok && local.After(at) {
-			at = local
-		}
+		p.take(f, &name)
 	}
-	return at
+	p.finish()
 }
 
-// local brings what was told onto the local clock, within [now, now+maxWait].
-func (t told) local(now, base time.Time) time.Time {
-	d := t.delta
-	if !t.at.IsZero() {
-		d = t.at.Sub(base)
+// reader puts the fields of one answer together.
+type reader struct {
+	ev     *evidence
+	fb     *Feedback
+	groups []group
+
+	name, category, kind string // what the unnamed limit is called
+	names                policies
+}
+
+// take sorts one field in.
+func (p *reader) take(f field, n *fieldName) {
+	value := ""
+	if len(f.lines) > 0 {
+		value = trim(f.lines[0])
 	}
-	return now.Add(min(max(d, 0), maxWait))
+	if len(value) > maxValue && n.role != roleRetry && len(f.lines) == 1 && !strings.ContainsRune(value, ',') {
+		return
+	}
+	if value != "" && value[0] == '{' {
+		p.object(f, n)
+		return
+	}
+	switch n.role {
+	case roleRetry:
+		p.ev.retry(f, n)
+	case roleCost:
+		p.cost(f, n)
+	case roleName:
+		if n.limit == "" {
+			p.name = first(p.name, named(unquote(value)))
+			if strings.HasSuffix(strings.ToLower(f.name), "category") {
+				p.name, p.category = "", named(value)
+			}
+			p.ev.named(f.name, value)
+		}
+	case roleType:
+		if s := scopeOf(strings.ToLower(value)); s != "" {
+			p.ev.scope = first(p.ev.scope, s)
+		} else {
+			p.kind = named(value)
+		}
+	case roleScope:
+		p.ev.sharing(value)
+	case roleGlobal:
+		if strings.EqualFold(value, "true") || value == "1" {
+			p.ev.global = true
+			p.ev.scope = "global"
+		}
+	case roleReason:
+		p.ev.reason = first(p.ev.reason, named(value))
+	case roleInfo:
+		p.pairs(f, n)
+	case rolePolicy:
+		p.policy(f, n)
+	case roleNone:
+		switch {
+		case numeric(value):
+			p.group(f, n).quota = f.lines
+		case keyed(value):
+			p.pairs(f, n)
+		default:
+			p.states(f, n)
+		}
+	default:
+		p.group(f, n).take(f, n)
+	}
+}
+
+// first is a unless it is empty.
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// numeric says whether a value begins like a count.
+func numeric(s string) bool {
+	if s != "" && s[0] == '"' {
+		end := closing(s, 0)
+		if end < 0 {
+			return false
+		}
+		_, ok := number(s[1:end])
+		return ok
+	}
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	return s != "" && s[0] >= '0' && s[0] <= '9' || strings.EqualFold(s, "unlimited")
+}
+
+// keyed says whether a value is made of key=value pairs, as in draft-07: an
+// equals sign stands before the first semicolon.
+func keyed(s string) bool {
+	if s == "" || s[0] == '"' {
+		return false
+	}
+	i := strings.IndexAny(s, "=;")
+	if i <= 0 || s[i] != '=' {
+		return false
+	}
+	_, _, ok := fieldWord(strings.ToLower(trim(s[:i])), "")
+	return ok || strings.Contains(s[:i], "usage")
+}
+
+// group finds or makes the group of fields of one limit.
+func (p *reader) group(f field, n *fieldName) *group {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.limit == n.limit && strings.EqualFold(g.family, n.family) {
+			g.hear(f, n)
+			return g
+		}
+	}
+	p.groups = append(p.groups, group{family: n.family, limit: n.limit})
+	g := &p.groups[len(p.groups)-1]
+	g.hear(f, n)
+	return g
+}
+
+// cost reads what the call cost.
+func (p *reader) cost(f field, n *fieldName) {
+	it := readItem(trim(f.lines[0]))
+	if !it.ok {
+		return
+	}
+	unit := n.unit
+	if unit == "" && n.limit == "" && !n.marked {
+		unit = UnitPoints
+	}
+	p.fb.Cost.add(unit, it.n)
+}
+
+// finish turns the groups into readings.
+func (p *reader) finish() {
+	from := len(p.fb.Readings)
+	p.lend()
+	p.names.join(p)
+	for i := range p.groups {
+		g := &p.groups[i]
+		if !g.lent {
+			g.read(p)
+		}
+	}
+	p.call(from)
+	p.fb.Readings = merge(p.fb.Readings, from)
+	p.blame(from)
+}
+
+// call gives the unnamed limits the name that other fields told.
+func (p *reader) call(from int) {
+	name := p.name
+	if p.category != "" {
+		name = p.category
+		if p.kind != "" {
+			name += ":" + p.kind
+		}
+	}
+	if name == "" && p.ev.reason != "" && scopeOf(strings.ToLower(p.ev.reason)) == "" {
+		name = p.ev.reason
+	}
+	if name == "" {
+		return
+	}
+	for i := from; i < len(p.fb.Readings); i++ {
+		r := &p.fb.Readings[i]
+		if r.Limit.Name != "" {
+			continue
+		}
+		r.Limit.Name = name
+		if r.Limit.Window == 0 && p.kind != "" {
+			r.Limit.Window = windowIn(p.kind)
+		}
+		if p.name != "" && strings.EqualFold(name, "graphql") && r.Limit.Unit == "" {
+			r.Limit.Unit = UnitPoints // GitHub counts GraphQL in points
+		}
+	}
+}
+
+// blame makes a reading of a limit that is only named as the one that refused.
+func (p *reader) blame(from int) {
+	ev := p.ev
+	if !ev.refusing() {
+		return
+	}
+	blamed := Reading{Has: HasRemaining}
+	switch {
+	case ev.global:
+		blamed.Limit.Name = "global"
+	case p.name != "":
+		blamed.Limit.Name = p.name
+	case ev.reason != "" && len(p.fb.Readings) == from && !strings.ContainsRune(ev.reason, ' '):
+		if span(ev.reason) != 0 || scopeOf(strings.ToLower(ev.reason)) != "" {
+			return // a word for one of the limits, not a name
+		}
+		blamed.Limit.Name, blamed.Limit.Window = ev.reason, windowIn(ev.reason)
+		if strings.Contains(ev.reason, "concurren") {
+			blamed.Limit.Unit = UnitConcurrent
+		}
+	default:
+		return
+	}
+	if ev.global && p.fb.Readings != nil {
+		for _, r := range p.fb.Readings[from:] {
+			if r.Limit.Name == "global" {
+				return
+			}
+		}
+	} else if len(p.fb.Readings) > from {
+		return
+	}
+	blamed.From = "Retry-After"
+	p.fb.Readings = append(p.fb.Readings, blamed)
 }
 
 // age reads Age (RFC 9111, 5.1): how long the answer lay in a cache.
@@ -168,52 +337,9 @@ func age(h http.Header) (time.Duration, bool) {
 	if len(v) == 0 {
 		return 0, false
 	}
-	n, ok := number(strings.TrimSpace(v[0]))
+	n, ok := number(trim(v[0]))
 	if !ok || n <= 0 {
 		return 0, false
 	}
 	return seconds(n), true
-}
-
-// verdict decides whether the answer is a refusal by a limit, and until when.
-func (fb *Feedback) verdict(status int, now, asked time.Time) {
-	spent, known := false, false // some reported limit is spent; some remaining is stated
-	var whole time.Time          // the latest reset among limits that are spent or silent about what remains
-	for i := range fb.Readings {
-		r := &fb.Readings[i]
-		if r.Has&HasRemaining != 0 {
-			known = true
-			if r.Remaining > 0 {
-				continue
-			}
-			spent = true
-		}
-		if r.Reset.After(whole) {
-			whole = r.Reset
-		}
-	}
-	switch status {
-	case http.StatusTooManyRequests:
-		fb.Limited, fb.Kind = true, KindPrimary
-		if known && !spent {
-			fb.Kind = KindSecondary
-		}
-	case http.StatusForbidden:
-		// A 403 is a refusal by a limit only with evidence; most are about rights.
-		switch {
-		case spent:
-			fb.Limited, fb.Kind = true, KindPrimary
-		case !asked.IsZero():
-			fb.Limited, fb.Kind = true, KindSecondary
-		}
-	case http.StatusServiceUnavailable, 529:
-		fb.Kind = KindOverload
-	}
-	if status < 400 {
-		return // a redirect's or a poll's Retry-After is no rate limit
-	}
-	fb.RetryAt = asked
-	if fb.Limited && fb.Kind == KindPrimary && !asked.After(now) && whole.After(now) {
-		fb.RetryAt = whole
-	}
 }

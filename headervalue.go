@@ -2,7 +2,6 @@ package heed
 
 import (
 	"math"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -11,48 +10,78 @@ import (
 // does not fit, is read as this ("very large"), never as nothing.
 const maxWait = 10 * 365 * 24 * time.Hour
 
-// maxItems bounds the list items read of one field, and maxLines its lines.
+// maxItems bounds the list items read of one field, over all its lines, and maxValue the bytes of one item.
 const (
 	maxItems = 64
-	maxLines = 16
+	maxValue = 4096
 )
 
-// number reads a non-negative decimal number with an optional fraction.
-// Digits that do not fit give +Inf: very large is not malformed.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
+
+// number reads a non-negative decimal number with an optional plus, fraction
+// and exponent, and nothing else: no hexadecimal, no digit separators, no
+// words. Digits that do not fit give +Inf: very large is not malformed.
 func number(s string) (v float64, ok bool) {
-	if s == "" || len(s) > 4096 {
+	if len(s) > 1 && s[0] == '+' {
+		s = s[1:]
+	}
+	if s == "" || len(s) > maxValue || s[0] < '0' || s[0] > '9' {
 		return 0, false
 	}
-	whole, digits := s, ""
-	if i := strings.IndexByte(s, '.'); i >= 0 {
-		whole, digits = s[:i], s[i+1:]
-		if digits == "" {
+	point, scale, i := false, 0, 0
+	for ; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= '0' && c <= '9':
+			if point {
+				if scale == len(powers)-1 {
+					continue // beyond what a float64 holds
+				}
+				scale++
+			}
+			v = v*10 + float64(c-'0')
+		case c == '.' && !point && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9':
+			point = true
+		case c|0x20 == 'e' && i+1 < len(s):
+			exp, ok := exponent(s[i+1:])
+			if !ok {
+				return 0, false
+			}
+			return bounded(v / powers[scale] * math.Pow10(exp)), true
+		default:
 			return 0, false
 		}
 	}
-	if whole == "" {
+	return bounded(v / powers[scale]), true
+}
+
+func bounded(v float64) float64 {
+	if !(v <= math.MaxInt64) { // 0 times 10^400 included
+		return math.Inf(1)
+	}
+	return v
+}
+
+// exponent reads the digits after an e.
+func exponent(s string) (int, bool) {
+	sign := 1
+	if s[0] == '+' || s[0] == '-' {
+		if s[0] == '-' {
+			sign = -1
+		}
+		s = s[1:]
+	}
+	if s == "" || len(s) > 4 {
 		return 0, false
 	}
-	for i := range len(whole) {
-		c := whole[i]
-		if c < '0' || c > '9' {
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
 			return 0, false
 		}
-		v = v*10 + float64(c-'0')
+		n = n*10 + int(s[i]-'0')
 	}
-	scale := 0.1
-	for i := range len(digits) {
-		c := digits[i]
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		v += float64(c-'0') * scale
-		scale /= 10
-	}
-	if v > math.MaxInt64 {
-		v = math.Inf(1)
-	}
-	return v, true
+	return sign * n, true
 }
 
 // seconds turns a number of seconds into a duration, rounded up to the
@@ -61,168 +90,243 @@ func seconds(v float64) time.Duration {
 	if v >= maxWait.Seconds() {
 		return maxWait
 	}
-	return time.Duration(math.Ceil(v * 1e9))
+	d := v * 1e9
+	// What is off by less than a rounding of the decimal fraction is exact.
+	if r := math.Round(d); math.Abs(d-r) < 1e-3 {
+		return time.Duration(r)
+	}
+	return time.Duration(math.Ceil(d))
 }
 
-// count reads a number of units out of all lines of a field: the first item
-// of each line counts, the smallest wins. A negative or unreadable item is
-// unknown, and so is one that does not fit.
-func count(lines []string) (v float64, window time.Duration, ok bool) {
-	for _, line := range lines[:min(len(lines), maxLines)] {
-		item, rest, _ := strings.Cut(line, ",")
-		num, params, _ := strings.Cut(item, ";")
-		n, good := number(strings.TrimSpace(num))
-		if !good || n > maxUnits || (ok && n >= v) {
-			continue
+// list walks the items of all lines of a field, so that it makes no difference
+// how an intermediary splits or joins them.
+type list struct {
+	lines []string
+	rest  string
+	open  bool // rest belongs to a line that has begun
+	left  int
+}
+
+func items(lines []string) list { return list{lines: lines, left: maxItems} }
+
+// next gives the next item that is not empty and not too long.
+func (l *list) next() (string, bool) {
+	for l.left > 0 {
+		if !l.open {
+			if len(l.lines) == 0 {
+				return "", false
+			}
+			l.rest, l.lines, l.open = l.lines[0], l.lines[1:], true
 		}
-		v, ok = n, true
-		if window = windowOf(params); window == 0 {
-			window = listedWindow(n, rest)
+		item := l.rest
+		if i := comma(l.rest); i >= 0 {
+			item, l.rest = l.rest[:i], l.rest[i+1:]
+		} else {
+			l.open = false
+		}
+		l.left--
+		if item = trim(item); item != "" && len(item) <= maxValue {
+			return item, true
 		}
 	}
-	return v, window, ok
+	return "", false
 }
 
-// windowOf finds the parameter w (seconds) among an item's parameters.
-func windowOf(params string) time.Duration {
+func trim(s string) string {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// comma finds the comma that ends the first item of a list: outside quotes
+// and brackets, and not the one of an HTTP-date.
+func comma(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			end := closing(s, i)
+			if end < 0 {
+				break // not a quoted string
+			}
+			i = end
+		case '{', '[', '(':
+			depth++
+		case '}', ']', ')':
+			depth = max(0, depth-1)
+		case ',':
+			if depth == 0 && !weekday(trim(s[:i])) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// closing finds the quote that ends the string that begins at i, or -1.
+func closing(s string, i int) int {
+	for i++; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+// weekday says whether s is the first word of an HTTP-date.
+func weekday(s string) bool {
+	switch s {
+	case "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
+		"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday":
+		return true
+	}
+	return false
+}
+
+// item is one list item of a field that counts units.
+type item struct {
+	n         float64
+	ok        bool // n is a count
+	negative  bool
+	unlimited bool
+	rated     bool // "N/15m" or "N:S": the window is part of the value
+	colon     bool // "N:S"
+	params    bool // "N;w=S" and its like
+	window    time.Duration
+	used      float64 // of "used/limit"
+	hasUsed   bool
+	name      string
+}
+
+// readItem reads "N", "N;w=S;name=…", "name;N", "N:S", "N/15m", "N per minute"
+// and "used/limit". What is none of them has ok false.
+func readItem(s string) (it item) {
+	head, params := s, ""
+	if i := strings.IndexByte(s, ';'); i >= 0 {
+		head, params = trim(s[:i]), s[i+1:]
+	}
+	head = unquote(head)
+	if n, ok := number(head); ok {
+		it.n, it.ok = n, n <= maxUnits
+	} else if len(head) > 1 && head[0] == '-' {
+		it.n, it.negative = number(head[1:])
+		it.n = -it.n
+		return it
+	} else if !it.pair(head, params) {
+		return it
+	}
 	for range maxItems {
 		if params == "" {
 			break
 		}
-		var p string
-		p, params, _ = strings.Cut(params, ";")
-		if name, value, _ := strings.Cut(strings.TrimSpace(p), "="); name == "w" {
+		it.params = true
+		i := semicolon(params)
+		p := params
+		if i >= 0 {
+			p, params = params[:i], params[i+1:]
+		} else {
+			params = ""
+		}
+		key, value, _ := strings.Cut(trim(p), "=")
+		switch key {
+		case "w", "window":
 			if n, ok := number(value); ok && n > 0 {
-				return seconds(n)
+				it.window = seconds(n)
 			}
+		case "name":
+			it.name = named(unquote(value))
 		}
 	}
-	return 0
+	return it
 }
 
-// listedWindow finds, among the policies that follow the expiring limit in
-// RateLimit-Limit (drafts 00 to 03: "100, 100;w=60, 5000;w=3600"), the one of
-// the same quota.
-func listedWindow(quota float64, rest string) time.Duration {
-	for range maxItems {
-		if rest == "" {
-			break
+// pair reads the items that are more than a number.
+func (it *item) pair(head, params string) bool {
+	switch head {
+	case "unlimited", "Unlimited", "UNLIMITED", "infinite", "Infinity", "inf":
+		it.unlimited = true
+		return true
+	}
+	if n, ok := number(trim(params)); ok && n <= maxUnits && head != "" { // Azure: "policy;107"
+		it.n, it.ok, it.name = n, true, named(head)
+		it.window = windowIn(head)
+		return true
+	}
+	if left, right, ok := strings.Cut(head, "/"); ok {
+		n, ok := number(trim(left))
+		if !ok || n > maxUnits {
+			return false
 		}
-		var item string
-		item, rest, _ = strings.Cut(rest, ",")
-		num, params, _ := strings.Cut(item, ";")
-		if n, ok := number(strings.TrimSpace(num)); ok && n == quota {
-			if w := windowOf(params); w > 0 {
-				return w
+		if q, ok := number(trim(right)); ok {
+			if q > maxUnits {
+				return false
 			}
+			it.n, it.ok, it.used, it.hasUsed = q, true, n, true
+			return true
+		}
+		if it.window = windowOf(right); it.window == 0 {
+			return false
+		}
+		it.n, it.ok, it.rated = n, true, true
+		return true
+	}
+	if left, right, ok := strings.Cut(head, ":"); ok {
+		n, ok := number(trim(left))
+		w, good := number(trim(right))
+		if !ok || !good || n > maxUnits || w <= 0 {
+			return false
+		}
+		it.n, it.ok, it.window, it.rated, it.colon = n, true, seconds(w), true, true
+		return true
+	}
+	if left, right, ok := strings.Cut(head, " per "); ok {
+		n, ok := number(trim(left))
+		if it.window = windowOf(right); !ok || n > maxUnits || it.window == 0 {
+			return false
+		}
+		it.n, it.ok, it.rated = n, true, true
+		return true
+	}
+	return false
+}
+
+// semicolon finds the next one outside quotes, or -1.
+func semicolon(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			if end := closing(s, i); end >= 0 {
+				i = end
+			}
+		case ';':
+			return i
 		}
 	}
-	return 0
+	return -1
 }
 
-// told is a wait or an instant as a server wrote it: a delta, or an instant of its own clock.
-type told struct {
-	delta time.Duration
-	at    time.Time // non-zero: absolute
+// unquote takes the quotes off.
+func unquote(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		return s[1 : len(s)-1]
+	}
+	return s
 }
 
-// magnitude tells a bare number's unit by its size, whatever the field's name
-// says: servers write both deltas and epochs under one name. Epochs begin in
-// 1998, so that the year 2000, where testing/synctest begins, is one too.
-func magnitude(n float64) (t told, ok bool) {
-	switch {
-	case n < 3.2e8: // ten years of seconds
-		return told{delta: seconds(n)}, true
-	case n >= 9e8 && n < 1e10:
-		return told{at: epoch(n, 1e9)}, true
-	case n >= 9e11 && n < 1e13:
-		return told{at: epoch(n, 1e6)}, true
-	case n >= 9e14 && n < 1e16:
-		return told{at: epoch(n, 1e3)}, true
-	case n >= 9e17 && n < math.MaxInt64:
-		return told{at: epoch(n, 1)}, true
-	default:
-		return told{}, false
-	}
-}
+// maxName bounds the names of limits, which live as long as their ledger.
+const maxName = 128
 
-// epoch is n units of unit nanoseconds since 1970.
-func epoch(n, unit float64) time.Time {
-	perSecond := 1e9 / unit
-	whole := math.Floor(n / perSecond)
-	return time.Unix(int64(whole), int64(math.Ceil((n-whole*perSecond)*unit)))
-}
-
-// wait reads a Retry-After value: delta-seconds (a fraction is rounded up), any
-// of the three HTTP-date forms (RFC 9110, 5.6.7 and 10.2.3), or an epoch.
-// A number that fits no unit is a very large wait.
-func wait(s string, now time.Time) (told, bool) {
-	s = strings.TrimSpace(s)
-	if n, ok := number(s); ok {
-		if t, ok := magnitude(n); ok {
-			return t, true
-		}
-		return told{delta: maxWait}, true
+// named gives a server's name for a limit, or nothing when it is too long.
+func named(s string) string {
+	if len(s) > maxName {
+		return ""
 	}
-	if len(s) > 64 {
-		return told{}, false
-	}
-	if at, ok := httpDate(s, now); ok {
-		return told{at: at}, true
-	}
-	return told{}, false
-}
-
-// httpDate reads an HTTP-date. The common form has a path of its own, since
-// every answer carries one.
-func httpDate(s string, now time.Time) (time.Time, bool) {
-	if t, ok := imfFixdate(s); ok {
-		return t, true
-	}
-	t, err := http.ParseTime(s)
-	if err != nil {
-		return time.Time{}, false
-	}
-	// RFC 9110, 5.6.7: a two-digit year that looks more than 50 years ahead
-	// is of the past century. time.Parse has a fixed pivot instead.
-	if strings.Contains(s, "-") {
-		for t.After(now.AddDate(50, 0, 0)) {
-			t = t.AddDate(-100, 0, 0)
-		}
-		for t.Before(now.AddDate(-50, 0, 0)) {
-			t = t.AddDate(100, 0, 0)
-		}
-	}
-	return t.UTC(), true
-}
-
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-
-// imfFixdate reads "Sun, 06 Nov 1994 08:49:37 GMT" without allocating.
-func imfFixdate(s string) (time.Time, bool) {
-	if len(s) != 29 || s[3] != ',' || s[4] != ' ' || s[7] != ' ' || s[11] != ' ' || s[16] != ' ' ||
-		s[19] != ':' || s[22] != ':' || s[25:] != " GMT" {
-		return time.Time{}, false
-	}
-	at := strings.Index(months, s[8:11])
-	day, hour, minute, second := two(s, 5), two(s, 17), two(s, 20), two(s, 23)
-	century, year := two(s, 12), two(s, 14)
-	if at < 0 || at%3 != 0 || min(day, hour, minute, second, century, year) < 0 ||
-		hour > 23 || minute > 59 || second > 59 || day < 1 {
-		return time.Time{}, false
-	}
-	t := time.Date(century*100+year, time.Month(at/3+1), day, hour, minute, second, 0, time.UTC)
-	if t.Day() != day { // 31 February
-		return time.Time{}, false
-	}
-	return t, true
-}
-
-// two reads two digits at i, or -1.
-func two(s string, i int) int {
-	a, b := s[i]-'0', s[i+1]-'0'
-	if a > 9 || b > 9 {
-		return -1
-	}
-	return int(a)*10 + int(b)
+	return strings.ToValidUTF8(s, "\uFFFD")
 }

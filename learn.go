@@ -39,7 +39,8 @@ func (l *learnLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 		resp.Body = http.NoBody
 	}
 	if teaches(resp) {
-		c.feedback = parseFeedback(resp.StatusCode, resp.Header, time.Now(), c.readings[:0])
+		a := answerOf(resp, time.Now())
+		c.feedback = parseFeedback(&a, nil, c.readings[:0])
 	}
 	l.watch.answered(c, req, resp, nil)
 	return resp, nil

@@ -12,6 +12,10 @@ const (
 	UnitTokens   Unit = "tokens"
 	UnitPoints   Unit = "points"
 	UnitBytes    Unit = "bytes"
+	// UnitConcurrent counts requests that are under way at once ("concurrent-requests" in the draft).
+	UnitConcurrent Unit = "concurrent"
+	// UnitPercent is a share of a quota that the server does not tell, as Meta's usage fields have it.
+	UnitPercent Unit = "percent"
 )
 
 // Algorithm is how a server (or a [Rule]) counts a limit. The zero value means
@@ -59,6 +63,8 @@ const (
 	HasQuota Has = 1 << iota
 	HasRemaining
 	HasUsed
+	// Unlimited: the server says that this limit does not bind.
+	Unlimited
 )
 
 // Reading is what one answer says of one limit.
@@ -72,7 +78,7 @@ type Reading struct {
 	Used float64
 	// Reset is when the quota is whole again, on the local clock. Zero: not said.
 	Reset time.Time
-	// From is the header field that the reading comes from, in canonical form.
+	// From is the header field that the reading comes from, in canonical form, or "body".
 	From string
 
 	// absolute: the server gave an instant of its own clock, not a delta.
@@ -90,8 +96,14 @@ const (
 	KindPrimary
 	// KindSecondary is a refusal although every reported limit has units left: another limiter refused.
 	KindSecondary
+	// KindQuota is a refusal by an allowance for a day or longer, or one that only money restores: to try again soon is useless.
+	KindQuota
+	// KindConcurrency is a refusal because too many requests were under way at once.
+	KindConcurrency
 	// KindOverload is a bare 503 or 529: the server is ill, which is not a limit, but its Retry-After holds the scope too.
 	KindOverload
+	// KindBan is a refusal of the client as such, for what it did before (Binance's 418, Kraken's lockout).
+	KindBan
 )
 
 // String gives the kind in lower case.
@@ -101,8 +113,14 @@ func (k Kind) String() string {
 		return "primary"
 	case KindSecondary:
 		return "secondary"
+	case KindQuota:
+		return "quota"
+	case KindConcurrency:
+		return "concurrency"
 	case KindOverload:
 		return "overload"
+	case KindBan:
+		return "ban"
 	default:
 		return "none"
 	}
@@ -120,6 +138,12 @@ type Feedback struct {
 	RetryAt time.Time
 	// Readings are the limits that the answer reports.
 	Readings []Reading
+	// Scope is who shares the limit that refused, in one word of the server's or
+	// its documentation's ("global", "route", "user", "ip", "bucket", "key" and
+	// the like). Empty: not said, or not refused.
+	Scope string
+	// Cost is what the server says that this call cost. Zero: not said.
+	Cost Cost
 	// Date is the answer's Date field: the server's clock, whole seconds. Zero: not sent or not readable.
 	Date time.Time
 	// Sent is when the request was sent that the answer belongs to: answers
@@ -146,6 +170,23 @@ func (c Cost) of(u Unit) float64 {
 		return c.Bytes
 	default:
 		return 0
+	}
+}
+
+// add counts n units of u; a unit of the server's own has no place here.
+func (c *Cost) add(u Unit, n float64) {
+	if !(n >= 0) || n > maxUnits {
+		return
+	}
+	switch u {
+	case UnitRequests, "":
+		c.Requests += n
+	case UnitTokens:
+		c.Tokens += n
+	case UnitPoints:
+		c.Points += n
+	case UnitBytes:
+		c.Bytes += n
 	}
 }
 
