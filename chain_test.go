@@ -52,7 +52,7 @@ func TestTheFieldsOfTransportStandInChainOrder(t *testing.T) {
 			fields = append(fields, f.Name)
 		}
 	}
-	want := []string{"Cache", "Retry", "Throttle", "Budget", "Base", "Observer", "Logger", "Rand"}
+	want := []string{"Cache", "Retry", "Throttle", "Budget", "Dialects", "Base", "Observer", "Logger", "Rand"}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields are %v, want %v", fields, want)
 	}

@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,15 +61,14 @@ func patternOf(match string) (p pattern) {
 
 // claims says whether the dialect reads the answer.
 func (d *Dialect) claims(a *Answer) bool {
-	return d.Match == "" || claims(d.Match, a.Method, a.URL)
+	return d.Match == "" || patternOf(d.Match).claims(a.Method, a.URL)
 }
 
-// claims says whether a request falls under a pattern.
-func claims(match, method string, u *url.URL) bool {
+// claims says whether a request falls under the pattern.
+func (p pattern) claims(method string, u *url.URL) bool {
 	if u == nil {
 		return false
 	}
-	p := patternOf(match)
 	if p.method != "" && p.method != method {
 		return false
 	}
@@ -93,6 +93,35 @@ func claims(match, method string, u *url.URL) bool {
 		return strings.HasPrefix(path, p.path) || path == p.path[:len(p.path)-1]
 	}
 	return path == p.path
+}
+
+// looksOf are the patterns of all dialects, the user's and the built-in ones, that ask for the bodies of successful answers.
+func looksOf(mine []Dialect) (looks []pattern) {
+	for i := range mine {
+		if mine[i].Body {
+			looks = append(looks, patternOf(mine[i].Match))
+		}
+	}
+	for i := range dialects {
+		for match := range strings.FieldsSeq(dialects[i].match) {
+			looks = append(looks, patternOf(match))
+		}
+	}
+	return looks
+}
+
+// validateDialects reports every mistake.
+func validateDialects(mine []Dialect) (mistakes []error) {
+	for i, d := range mine {
+		if d.Read == nil {
+			mistakes = append(mistakes, fmt.Errorf("heed: Dialects[%d] %q has no Read; give the function that reads an answer", i, d.Name))
+		}
+		p := patternOf(d.Match)
+		if strings.ContainsAny(d.Match, "{}") || strings.Contains(strings.TrimPrefix(p.host, "*."), "*") || p.host == "" && p.path == "" && d.Match != "" {
+			mistakes = append(mistakes, fmt.Errorf("heed: Dialects[%d] %q: Match %q is no pattern; write \"host/path\", \"*.domain/\" or \"/path\"", i, d.Name, d.Match))
+		}
+	}
+	return mistakes
 }
 
 // answerOf is the answer without its body.

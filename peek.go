@@ -96,6 +96,8 @@ type peeked struct {
 	enough bool
 	err    error // the end of rest, once seen
 
+	closed bool
+
 	given  int // by the caller's Reads alone
 	joined bool
 }
@@ -127,8 +129,11 @@ func (b *peeked) Read(p []byte) (int, error) {
 	}
 	if !b.joined {
 		b.mu.Lock()
-		n := copy(p, b.buf[b.given:])
+		closed, n := b.closed, copy(p, b.buf[b.given:])
 		b.mu.Unlock()
+		if closed {
+			return 0, http.ErrBodyReadAfterClose
+		}
 		if n == 0 {
 			<-b.done
 			n = copy(p, b.buf[b.given:])
@@ -148,4 +153,9 @@ func (b *peeked) Read(p []byte) (int, error) {
 }
 
 // Close closes the body; a Read ahead that is still under way ends with it.
-func (b *peeked) Close() error { return b.rest.Close() }
+func (b *peeked) Close() error {
+	b.mu.Lock()
+	b.closed, b.enough = true, true
+	b.mu.Unlock()
+	return b.rest.Close()
+}

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -30,6 +31,9 @@ type Transport struct {
 	// Budget is the ledger behind the throttle. Nil: this Transport's own; one
 	// [NewBudget] given to several Transports is shared by them.
 	Budget Budget
+	// Dialects read answers whose limits stand where no rule finds them, before
+	// the built-in ones do. Nil: the built-in ones alone; see docs/dialects.md.
+	Dialects []Dialect
 	// Base sends. Nil: http.DefaultTransport.
 	Base http.RoundTripper
 	// Observer is told what happens. Nil: nobody is.
@@ -77,7 +81,7 @@ func (t *Transport) compile() {
 	}
 	_, readsOnly := base.(*http.Transport) // it never writes to a request's header map
 
-	learn := &learnLayer{base: base, watch: w}
+	learn := &learnLayer{base: base, dialects: slices.Clone(t.Dialects), looks: looksOf(t.Dialects), watch: w}
 	throttle := &throttleLayer{
 		next: learn, throttle: t.Throttle, rules: rules, scopes: newScopes(seed, maxScopes),
 		budget: t.Budget, seed: seed, line: newTimeline(), random: random, watch: w,
@@ -125,7 +129,7 @@ func (t *Transport) Client() *http.Client { return &http.Client{Transport: t} }
 // Cache, Budget, Base, Observer and Logger are live and are shared.
 func (t *Transport) Clone() *Transport {
 	return &Transport{
-		Cache: t.Cache, Retry: t.Retry, Throttle: t.Throttle, Budget: t.Budget,
+		Cache: t.Cache, Retry: t.Retry, Throttle: t.Throttle, Budget: t.Budget, Dialects: t.Dialects,
 		Base: t.Base, Observer: t.Observer, Logger: t.Logger, Rand: t.Rand,
 	}
 }
@@ -143,6 +147,7 @@ func (t *Transport) validate() (rules, error) {
 	if err != nil {
 		mistakes = append(mistakes, err)
 	}
+	mistakes = append(mistakes, validateDialects(t.Dialects)...)
 	if base, ok := t.Base.(*Transport); ok && base == t {
 		mistakes = append(mistakes, fmt.Errorf("heed: Base is the Transport itself; give the transport that sends"))
 	}
