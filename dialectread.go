@@ -309,3 +309,16 @@ func twitch(a *Answer, f *facts, ev *evidence, fb *Feedback) {
 		}
 	}
 }
+
+// eve: the limit is "600/15m", and what is "used" is this call's cost.
+func eve(a *Answer, f *facts, ev *evidence, fb *Feedback) {
+	if quota := a.Header["X-Ratelimit-Limit"]; len(quota) == 0 || !strings.ContainsRune(quota[0], '/') {
+		return
+	}
+	for i := range fb.Readings {
+		if r := &fb.Readings[i]; r.Has&HasUsed != 0 && r.Has&HasRemaining != 0 {
+			fb.Cost.add(UnitTokens, r.Used)
+			r.Used, r.Has = 0, r.Has&^HasUsed
+		}
+	}
+}

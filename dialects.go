@@ -158,9 +158,6 @@ func rectify(fb *Feedback, now time.Time) {
 
 // readDialects reads the body, if there is one, and goes through the table.
 func readDialects(a *Answer, ev *evidence, fb *Feedback, said bool) {
-	if a.Status < 400 && len(a.Body) == 0 && !marked(a.Header) && fb.Readings == nil {
-		return
-	}
 	var f facts
 	if len(a.Body) > 0 {
 		f = readFacts(a.Body)
@@ -179,11 +176,6 @@ func readDialects(a *Answer, ev *evidence, fb *Feedback, said bool) {
 	}
 }
 
-// marked says whether an answer below 400 has a field that makes it a refusal or a cost.
-func marked(h http.Header) bool {
-	return h["X-Sentry-Rate-Limits"] != nil || h["Mediawiki-Api-Error"] != nil
-}
-
 // evidence takes the waits, codes and quoted fields of a body.
 func (f *facts) evidence(ev *evidence, fb *Feedback) {
 	if f.inner != nil {
@@ -194,7 +186,7 @@ func (f *facts) evidence(ev *evidence, fb *Feedback) {
 			}
 		}
 		if len(fields) > 0 {
-			readFields(fields, f.inner, ev, fb)
+			readFields(fields, ev, fb)
 		}
 	}
 	ev.weigh(f)

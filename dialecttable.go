@@ -103,6 +103,7 @@ var dialects = [...]dialect{
 	{name: "Telegram", says: "parameters.retry_after, of a chat or the bot", source: "core.telegram.org/bots/api, ResponseParameters", path: "parameters/retry_after", scope: "resource"},
 	{name: "Strava", says: "two figures a field: the quarter hour and the UTC day", source: "developers.strava.com/docs/rate-limits", header: "X-Ratelimit-Usage", onSuccess: true, scope: "global", interpreter: strava},
 	{name: "Fitbit", says: "150 calls an hour and user", source: "dev.fitbit.com/build/reference/web-api, rate limits", header: "Fitbit-Rate-Limit-Limit", scope: "user"},
+	{name: "EVE Online", says: "X-Ratelimit-Used beside X-Ratelimit-Group is what this call cost; 420 is the error limit", source: "developers.eveonline.com, ESI rate limiting", header: "X-Ratelimit-Group", onSuccess: true, interpreter: eve},
 	{name: "HackMD", says: "X-RateLimit-User* is the monthly allowance", source: "hackmd.io, developer portal", header: "X-Ratelimit-Userlimit", interpreter: hackmd},
 	{name: "LinkedIn", says: "the sentence names application or member and the day", source: "learn.microsoft.com/linkedin, rate limits", text: "limit for calls to this resource is reached", refused: true, kind: KindQuota, scope: "route", interpreter: linkedin},
 	{name: "Spotify", says: "an app's rolling 30 seconds", source: "developer.spotify.com, rate limits", path: "error/status", text: "api rate limit exceeded", scope: "app"},

@@ -21,7 +21,7 @@ type group struct {
 	policies                                                  []string
 
 	paired bool // the figures came as pairs in one field
-	pair   Reading
+	pair   *Reading
 }
 
 // hear takes what a field's name says.
@@ -73,8 +73,8 @@ func (g *group) counts() bool {
 // lend gives the reset and the window of a group that counts nothing to the
 // named limits of its family that have none, as LaunchDarkly and BigCommerce mean it.
 func (p *reader) lend() {
-	for i := range p.groups {
-		from := &p.groups[i]
+	for i := range p.n {
+		from := p.at(i)
 		if from.limit != "" {
 			p.whole(from)
 			continue
@@ -82,8 +82,8 @@ func (p *reader) lend() {
 		if from.counts() || from.policies != nil {
 			continue
 		}
-		for j := range p.groups {
-			to := &p.groups[j]
+		for j := range p.n {
+			to := p.at(j)
 			if i == j || to.limit == "" || !to.counts() || !strings.EqualFold(to.family, from.family) {
 				continue
 			}
@@ -104,10 +104,10 @@ func (p *reader) whole(g *group) {
 	if g.status == nil || g.util != nil || g.quota != nil || g.left != nil {
 		return
 	}
-	for i := range p.groups {
-		if strings.HasPrefix(p.groups[i].limit, g.limit+"-") {
+	for i := range p.n {
+		if strings.HasPrefix(p.at(i).limit, g.limit+"-") {
 			g.lent = true
-			if len(g.status) > 0 && strings.EqualFold(trim(g.status[0]), "rejected") {
+			if strings.EqualFold(firstItem(g.status), "rejected") {
 				p.ev.allowance = true
 			}
 		}
@@ -117,7 +117,7 @@ func (p *reader) whole(g *group) {
 // read turns the group into one reading, or more when its fields are lists.
 func (g *group) read(p *reader) {
 	if g.paired {
-		p.under(g, &g.pair)
+		p.under(g, g.pair)
 		return
 	}
 	if g.util != nil || g.status != nil && g.quota == nil && g.left == nil {
@@ -229,9 +229,13 @@ func (r *Reading) describe(it *item) {
 
 // infer completes what follows from what was stated.
 func (r *Reading) infer() {
-	if r.Has&(HasQuota|HasUsed|HasRemaining) == HasQuota|HasUsed {
+	switch r.Has & (HasQuota | HasUsed | HasRemaining) {
+	case HasQuota | HasUsed:
 		r.Remaining = max(0, r.Limit.Quota-r.Used)
 		r.Has |= HasRemaining
+	case HasUsed | HasRemaining: // Reddit
+		r.Limit.Quota = r.Used + r.Remaining
+		r.Has |= HasQuota
 	}
 }
 
@@ -239,7 +243,7 @@ func (r *Reading) infer() {
 func (g *group) spanned(quota float64) time.Duration {
 	var w time.Duration
 	if len(g.span) > 0 {
-		s := unquote(trim(g.span[0]))
+		s := unquote(firstItem(g.span))
 		if n, ok := number(s); ok && n > 0 {
 			scale := 1.0
 			if g.spanScale > 0 {
@@ -251,7 +255,7 @@ func (g *group) spanned(quota float64) time.Duration {
 		}
 	}
 	if len(g.fill) > 0 && quota > 0 {
-		if n, ok := number(trim(g.fill[0])); ok && n > 0 {
+		if n, ok := number(firstItem(g.fill)); ok && n > 0 {
 			per := 1.0
 			if w > 0 {
 				per = w.Seconds()
@@ -323,19 +327,12 @@ func (g *group) byWindow(p *reader, quota, left, used []item) {
 	}
 }
 
-func firstLine(lines []string) string {
-	if len(lines) == 0 {
-		return ""
-	}
-	return lines[0]
-}
-
 // share reads a limit that is told as the part that is spent: Anthropic's unified limits.
 func (g *group) share(p *reader) {
 	r := Reading{Limit: Limit{Name: g.limit, Unit: UnitPercent, Quota: 100, Window: g.window}, From: g.from}
-	n, ok := number(trim(firstLine(g.util)))
+	n, ok := number(firstItem(g.util))
 	switch {
-	case strings.EqualFold(trim(firstLine(g.status)), "rejected"):
+	case strings.EqualFold(firstItem(g.status), "rejected"):
 		r.Used, ok = 100, true
 		p.ev.allowance = true
 		if n > 1 {

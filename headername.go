@@ -49,18 +49,33 @@ func common(name string) (f fieldName, ok bool) {
 	return f, false
 }
 
-// ordinary are the fields of most answers, which say nothing about limits.
-func ordinary(name string) bool {
+// glimpse is what a name is at first sight.
+type glimpse uint8
+
+const (
+	glimpseOther    glimpse = iota
+	glimpseOrdinary         // a field of most answers, which says nothing about limits
+	glimpseCommon           // a field that most servers with limits send
+	glimpseMarked           // a field that only the table of dialects knows
+)
+
+// glance sorts the names that are worth a switch.
+func glance(name string) glimpse {
 	switch name {
+	case "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Used",
+		"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit-Policy", "Ratelimit", "Retry-After":
+		return glimpseCommon
+	case "X-Database-Lag", "Mediawiki-Api-Error":
+		return glimpseMarked
 	case "Accept-Ranges", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
 		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Max-Age", "Age", "Alt-Svc",
 		"Cache-Control", "Connection", "Content-Encoding", "Content-Language", "Content-Length", "Content-Security-Policy",
-		"Content-Type", "Etag", "Expires", "Keep-Alive", "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy",
+		"Content-Type", "Date", "Etag", "Expires", "Keep-Alive", "Last-Modified", "Link", "Location", "Pragma", "Referrer-Policy",
 		"Server", "Set-Cookie", "Strict-Transport-Security", "Vary", "Via", "X-Cache", "X-Content-Type-Options",
 		"X-Frame-Options", "X-Powered-By", "X-Request-Id", "X-Xss-Protection":
-		return true
+		return glimpseOrdinary
 	}
-	return false
+	return glimpseOther
 }
 
 // maxFieldName bounds the names that are looked at, and maxWords their words.
@@ -318,9 +333,7 @@ func (p *nameParser) finish(name string) (fieldName, bool) {
 	// A unit of the value belongs to values of time; elsewhere "minutes" is a window and "seconds" too.
 	if f.scale != 0 && f.role != roleWindow && f.role != roleReset && f.role != roleAfter && f.role != roleRetry {
 		if f.scale >= time.Second && f.window == 0 {
-			f.window = f.scale
-			p.limit[p.parts] = p.last
-			p.parts = min(p.parts+1, maxWords-1)
+			p.part(p.last, false)
 		}
 		f.scale = 0
 	}

@@ -42,8 +42,8 @@ func (p *reader) pairs(f field, n *fieldName) {
 		return
 	}
 	// Policies without names belong to it (draft-07).
-	for i := range p.groups {
-		g := &p.groups[i]
+	for i := range p.n {
+		g := p.at(i)
 		if g.policies != nil && strings.EqualFold(g.family, n.family) && g.limit == n.limit {
 			p.under(g, &r)
 			return
@@ -52,7 +52,7 @@ func (p *reader) pairs(f field, n *fieldName) {
 	if n.role == roleNone && n.limit == "" {
 		// RateLimit-Policy sorts after RateLimit: let the group wait for it.
 		g := p.group(f, n)
-		g.paired, g.pair = true, r
+		g.paired, g.pair = true, &r
 		return
 	}
 	p.emit(&group{marked: true}, r)
@@ -152,7 +152,9 @@ func (p *reader) figure(r *Reading, key, value string, it item) {
 // in percent as Meta sends them, per account or not.
 func (p *reader) object(f field, n *fieldName) {
 	title := n.limit
-	for it := items(f.lines); ; {
+	it := items(f.lines)
+	it.long = maxJSON
+	for {
 		s, ok := it.next()
 		if !ok {
 			return

@@ -45,11 +45,24 @@ const maxFields = 64
 func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
 	var few [8]field
 	fields := few[:0]
+	odd := a.Status >= 400 || len(a.Body) > 0 || len(mine) > 0 // more than the usual fields are to be looked at
 	for name, lines := range a.Header {
-		if ordinary(name) || len(lines) == 0 || name == "Date" || !hinted(name) {
+		switch glance(name) {
+		case glimpseOrdinary:
 			continue
+		case glimpseMarked:
+			odd = true
+			continue
+		case glimpseOther:
+			if !hinted(name) {
+				continue
+			}
+			odd = true
 		}
-		fields = insert(fields, field{name, lines})
+		if len(lines) > 0 {
+			odd = odd || name == "Ratelimit-Limit" && lines[0] == "800" // Twitch
+			fields = insert(fields, field{name, lines})
+		}
 	}
 	fb := Feedback{Readings: buf}
 	base := a.Now // what absolute instants are measured against
@@ -61,17 +74,31 @@ func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
 			}
 		}
 	}
-	if len(fields) == 0 && a.Status < 400 && len(a.Body) == 0 && len(mine) == 0 {
+	if len(fields) == 0 && !odd {
 		return fb
+	}
+	if !odd {
+		if r, ok := plainTrio(fields, a.Now, base); ok {
+			fb.Readings = append(fb.Readings, r)
+			return fb
+		}
 	}
 	ev := evidence{status: a.Status, now: a.Now, base: base}
 	if len(fields) > 0 {
-		readFields(fields, a.Header, &ev, &fb)
+		readFields(fields, &ev, &fb)
 	}
-	said := len(fields) > 0
+	if !odd {
+		return fb
+	}
+	return judge(*a, mine, ev, fb, len(fields) > 0)
+}
+
+// judge decides what the answer means. It has its own copies of everything, as
+// dialects may keep what they are given, so that the usual answer allocates nothing.
+func judge(a Answer, mine []Dialect, ev evidence, fb Feedback, said bool) Feedback {
 	ev.verdict(&fb, said || len(a.Body) > 0)
 	for i := range mine {
-		if mine[i].claims(a) && mine[i].Read(*a, &fb) {
+		if mine[i].claims(&a) && mine[i].Read(a, &fb) {
 			rectify(&fb, a.Now)
 			return fb
 		}
@@ -79,9 +106,7 @@ func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
 	if len(mine) > 0 {
 		rectify(&fb, a.Now)
 	}
-	if a.Status >= 400 || len(a.Body) > 0 || said {
-		readDialects(a, &ev, &fb, said)
-	}
+	readDialects(&a, &ev, &fb, said)
 	return fb
 }
 
@@ -101,9 +126,9 @@ func insert(fields []field, f field) []field {
 }
 
 // readFields reads all fields into readings and evidence.
-func readFields(fields []field, h http.Header, ev *evidence, fb *Feedback) {
-	var some [3]group
-	p := reader{ev: ev, fb: fb, groups: some[:0]}
+func readFields(fields []field, ev *evidence, fb *Feedback) {
+	var p reader
+	p.ev, p.fb = *ev, *fb
 	for _, f := range fields {
 		name, ok := parseName(f.name)
 		if !ok {
@@ -112,13 +137,17 @@ func readFields(fields []field, h http.Header, ev *evidence, fb *Feedback) {
 		p.take(f, &name)
 	}
 	p.finish()
+	*ev, *fb = p.ev, p.fb
 }
 
-// reader puts the fields of one answer together.
+// reader puts the fields of one answer together. It holds no pointers to what
+// it fills in, so that all of it stays on the stack.
 type reader struct {
-	ev     *evidence
-	fb     *Feedback
-	groups []group
+	ev   evidence
+	fb   Feedback
+	some [2]group // the first limits; most answers have no more
+	more []*group
+	n    int
 
 	name, category, kind string // what the unnamed limit is called
 	names                policies
@@ -126,17 +155,24 @@ type reader struct {
 
 // take sorts one field in.
 func (p *reader) take(f field, n *fieldName) {
-	value := ""
-	if len(f.lines) > 0 {
-		value = trim(f.lines[0])
-	}
-	if len(value) > maxValue && n.role != roleRetry && len(f.lines) == 1 && !strings.ContainsRune(value, ',') {
-		return
-	}
-	if value != "" && value[0] == '{' {
+	if braced(f.lines) {
 		p.object(f, n)
 		return
 	}
+	switch n.role {
+	case roleLimit, roleLeft, roleUsed, roleReset, roleAfter, roleWindow, roleFill, roleUtil, roleStatus:
+		p.group(f, n).take(f, n)
+		return
+	case rolePolicy:
+		p.policy(f, n)
+		return
+	case roleNone:
+		if line := f.lines[0]; line != "" && line[0] == '"' && !numeric(line) {
+			p.states(f, n)
+			return
+		}
+	}
+	value := firstItem(f.lines)
 	switch n.role {
 	case roleRetry:
 		p.ev.retry(f, n)
@@ -167,8 +203,6 @@ func (p *reader) take(f field, n *fieldName) {
 		p.ev.reason = first(p.ev.reason, named(value))
 	case roleInfo:
 		p.pairs(f, n)
-	case rolePolicy:
-		p.policy(f, n)
 	case roleNone:
 		switch {
 		case numeric(value):
@@ -178,8 +212,6 @@ func (p *reader) take(f field, n *fieldName) {
 		default:
 			p.states(f, n)
 		}
-	default:
-		p.group(f, n).take(f, n)
 	}
 }
 
@@ -223,27 +255,42 @@ func keyed(s string) bool {
 
 // group finds or makes the group of fields of one limit.
 func (p *reader) group(f field, n *fieldName) *group {
-	for i := range p.groups {
-		g := &p.groups[i]
+	for i := range p.n {
+		g := p.at(i)
 		if g.limit == n.limit && strings.EqualFold(g.family, n.family) {
 			g.hear(f, n)
 			return g
 		}
 	}
-	p.groups = append(p.groups, group{family: n.family, limit: n.limit})
-	g := &p.groups[len(p.groups)-1]
+	var g *group
+	if p.n < len(p.some) {
+		g = &p.some[p.n]
+	} else {
+		p.more = append(p.more, new(group))
+		g = p.more[len(p.more)-1]
+	}
+	p.n++
+	g.family, g.limit = n.family, n.limit
 	g.hear(f, n)
 	return g
 }
 
+// at gives the i-th group.
+func (p *reader) at(i int) *group {
+	if i < len(p.some) {
+		return &p.some[i]
+	}
+	return p.more[i-len(p.some)]
+}
+
 // cost reads what the call cost.
 func (p *reader) cost(f field, n *fieldName) {
-	it := readItem(trim(f.lines[0]))
+	it := readItem(firstItem(f.lines))
 	if !it.ok {
 		return
 	}
 	unit := n.unit
-	if unit == "" && n.limit == "" && !n.marked {
+	if unit == "" && !n.marked { // Canvas, Cosmos DB: costs in a unit of their own
 		unit = UnitPoints
 	}
 	p.fb.Cost.add(unit, it.n)
@@ -254,8 +301,8 @@ func (p *reader) finish() {
 	from := len(p.fb.Readings)
 	p.lend()
 	p.names.join(p)
-	for i := range p.groups {
-		g := &p.groups[i]
+	for i := range p.n {
+		g := p.at(i)
 		if !g.lent {
 			g.read(p)
 		}
@@ -297,7 +344,7 @@ func (p *reader) call(from int) {
 
 // blame makes a reading of a limit that is only named as the one that refused.
 func (p *reader) blame(from int) {
-	ev := p.ev
+	ev := &p.ev
 	if !ev.refusing() {
 		return
 	}

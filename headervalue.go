@@ -14,6 +14,7 @@ const maxWait = 10 * 365 * 24 * time.Hour
 const (
 	maxItems = 64
 	maxValue = 4096
+	maxJSON  = 32 << 10
 )
 
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
@@ -105,9 +106,27 @@ type list struct {
 	rest  string
 	open  bool // rest belongs to a line that has begun
 	left  int
+	long  int // what an item may measure
 }
 
-func items(lines []string) list { return list{lines: lines, left: maxItems} }
+func items(lines []string) list { return list{lines: lines, left: maxItems, long: maxValue} }
+
+// firstItem is the value of a field that holds one.
+func firstItem(lines []string) string {
+	it := items(lines)
+	s, _ := it.next()
+	return s
+}
+
+// braced says whether a field's value is JSON.
+func braced(lines []string) bool {
+	for _, line := range lines {
+		if line = trim(line); line != "" {
+			return line[0] == '{'
+		}
+	}
+	return false
+}
 
 // next gives the next item that is not empty and not too long.
 func (l *list) next() (string, bool) {
@@ -125,7 +144,7 @@ func (l *list) next() (string, bool) {
 			l.open = false
 		}
 		l.left--
-		if item = trim(item); item != "" && len(item) <= maxValue {
+		if item = trim(item); item != "" && len(item) <= l.long {
 			return item, true
 		}
 	}

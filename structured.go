@@ -41,6 +41,9 @@ func (p *reader) policy(f field, n *fieldName) {
 		if q, ok := readPolicy(s); ok && q.has&HasQuota != 0 && len(p.names.said) < maxReadings {
 			q.from = f.name
 			p.adopt(&q, n)
+			if p.names.said == nil {
+				p.names.said = make([]policy, 0, 2)
+			}
 			p.names.said = append(p.names.said, q)
 		}
 	}
@@ -60,6 +63,9 @@ func (p *reader) states(f field, n *fieldName) {
 		if ok && (q.has&HasRemaining != 0 || q.resets) && len(p.names.states) < maxReadings {
 			q.from = f.name
 			p.adopt(&q, n)
+			if p.names.states == nil {
+				p.names.states = make([]policy, 0, 2)
+			}
 			p.names.states = append(p.names.states, q)
 		}
 	}
