@@ -140,7 +140,7 @@ func parseName(name string) (f fieldName, ok bool) {
 	if f, ok := common(name); ok {
 		return f, true
 	}
-	if len(name) > maxFieldName {
+	if len(name) > maxFieldName || !validName(name) {
 		return f, false
 	}
 	lower := strings.ToLower(name)

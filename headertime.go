@@ -187,16 +187,19 @@ func date(s string, now time.Time) (time.Time, bool) {
 	if at, ok := httpDate(s, now); ok {
 		return at, true
 	}
-	if len(s) < 16 {
-		return time.Time{}, false
-	}
 	if i := strings.IndexByte(s, '('); i > 0 { // JavaScript names the zone once more
 		s = trim(s[:i])
+	}
+	if len(s) < 16 {
+		return time.Time{}, false
 	}
 	for i, zone := range [...]string{" UTC", " Z", " GMT"} {
 		if i < 2 && strings.HasSuffix(s, zone) && s[4] == '-' {
 			s = strings.TrimSuffix(s, zone) + "Z"
 		}
+	}
+	if len(s) < 16 {
+		return time.Time{}, false
 	}
 	if s[4] == '-' && s[10] == ' ' {
 		s = s[:10] + "T" + strings.ReplaceAll(s[11:], " ", "")
