@@ -39,7 +39,8 @@ type Dialect struct {
 	// are looked at, too. Answers of 400 and above always are.
 	Body bool
 	// Read changes fb, which holds what was read from the header, to what the
-	// answer means. True: nothing more is read. It is called on every matching
+	// answer means. True: nothing more is read. False: the answer is not one of
+	// its own, and it has left fb alone. It is called on every matching
 	// answer, outside all locks, must not block, and must be safe for concurrent
 	// use. A RetryAt beyond ten years or before Now, or a negative Remaining, is put right.
 	Read func(a Answer, fb *Feedback) bool

@@ -47,9 +47,11 @@ type sampleLimit struct {
 // disputed are samples whose expectation is judged wrong, with the reason.
 var disputed = map[string]string{}
 
-func samples(t testing.TB) (all []sample) {
+func samples(t testing.TB) []sample { return samplesIn(t, "testdata/dialects.jsonl") }
+
+func samplesIn(t testing.TB, path string) (all []sample) {
 	t.Helper()
-	file, err := os.Open("testdata/dialects.jsonl")
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +129,16 @@ func (s *sample) told(fb Feedback) (limits []string) {
 }
 
 func TestEverySampleIsReadAsItsServerMeansIt(t *testing.T) {
+	readAll(t, samples(t))
+}
+
+// What the grammar was not made from: further vendors, and shapes that none is known to send.
+func TestAnswersOfUnknownServersAreReadByTheSameRules(t *testing.T) {
+	readAll(t, samplesIn(t, "testdata/unseen.jsonl"))
+}
+
+func readAll(t *testing.T, all []sample) {
 	right := 0
-	all := samples(t)
 	for i := range all {
 		s := &all[i]
 		t.Run(s.ID, func(t *testing.T) {

@@ -25,7 +25,6 @@ type dialect struct {
 	scope       string
 	refused     bool
 	unit        Unit
-	windowName  string        // of the limit that refused, when the answer names none
 	window      time.Duration // from the documentation
 	interpreter func(a *Answer, f *facts, ev *evidence, fb *Feedback)
 }

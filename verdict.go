@@ -40,7 +40,7 @@ func (ev *evidence) retry(f field, n *fieldName) {
 		}
 		t, ok := when(s, n.scale, ev.base)
 		if !ok {
-			if v, good := number(s); !good || v < 1e9 {
+			if _, good := number(s); !good {
 				continue
 			}
 			t = told{delta: maxWait} // digits that fit no unit: very large, not malformed
