@@ -64,9 +64,10 @@ func sentry(a *Answer, f *facts, ev *evidence, fb *Feedback) {
 	}
 }
 
-// add appends a reading, within bounds.
+// add appends a reading of a limit that only refusals name, within bounds.
 func (fb *Feedback) add(r Reading) {
 	if len(fb.Readings) < maxReadings {
+		r.momentary = true
 		fb.Readings = append(fb.Readings, r)
 	}
 }
@@ -148,7 +149,7 @@ func graphqlCost(a *Answer, f *facts, ev *evidence, fb *Feedback) {
 	if !ok1 || !ok2 || !ok3 || rate <= 0 || quota > maxUnits {
 		return
 	}
-	fb.add(Reading{
+	fb.Readings = append(fb.Readings, Reading{
 		Limit: Limit{Name: "graphql", Unit: UnitPoints, Quota: quota, Window: seconds(quota / rate), Algorithm: AlgorithmTokenBucket},
 		Has:   HasQuota | HasRemaining, Remaining: left, From: "body",
 	})

@@ -211,6 +211,6 @@ func (f *facts) guess(ev *evidence, fb *Feedback) {
 		return
 	}
 	if quota, window, ok := proseRate(f.text); ok {
-		fb.Readings = append(fb.Readings, Reading{Limit: Limit{Quota: quota, Window: window}, Has: HasQuota | HasRemaining, From: "body"})
+		fb.Readings = append(fb.Readings, Reading{Limit: Limit{Quota: quota, Window: window}, Has: HasQuota | HasRemaining, From: "body", momentary: true})
 	}
 }

@@ -25,7 +25,7 @@ import (
 // It is safe for concurrent use as long as nobody else uses resp.
 func ParseFeedback(resp *http.Response, now time.Time) Feedback {
 	a := answerOf(resp, now)
-	if readable(resp) {
+	if readable(resp) && (resp.StatusCode >= 400 || wordy(resp.Header.Get("Content-Type"))) {
 		a.Body = peek(resp)
 	}
 	return parseFeedback(&a, nil, nil)
@@ -348,7 +348,7 @@ func (p *reader) blame(from int) {
 	if !ev.refusing() {
 		return
 	}
-	blamed := Reading{Has: HasRemaining}
+	blamed := Reading{Has: HasRemaining, momentary: true}
 	switch {
 	case ev.global:
 		blamed.Limit.Name = "global"

@@ -237,3 +237,27 @@ func TestMistakesInDialectsAreReportedTogether(t *testing.T) {
 		t.Errorf("Validate says %v", err)
 	}
 }
+
+// A limit that only a refusal names would never be heard of again: it must not
+// slow the scope down once the hold is over.
+func TestALimitThatOnlyARefusalNamesHoldsTheScopeOnceAndNoLonger(t *testing.T) {
+	for _, resp := range []*http.Response{
+		{StatusCode: 429, Header: headerOf("Stripe-Rate-Limited-Reason", "global-rate"), Body: http.NoBody},
+		{StatusCode: 429, Header: headerOf("X-Ratelimit-Group", "market", "Retry-After", "5"), Body: http.NoBody},
+		{StatusCode: 429, Header: headerOf("X-Sentry-Rate-Limits", "60:error:key"), Body: http.NoBody},
+		{StatusCode: 429, Header: headerOf("Content-Type", "application/json"), Body: io.NopCloser(strings.NewReader(`{"error":"Request rate limit reached (1 request/ second)"}`)), ContentLength: -1},
+	} {
+		fb := ParseFeedback(resp, fuzzNow)
+		if len(fb.Readings) != 1 || !fb.Limited {
+			t.Fatalf("it says %+v", fb)
+		}
+		var l ledger
+		at := instant{wall: fuzzNow.UnixNano(), mono: 1}
+		if held := l.learn(at, at, &fb, 0.5); held <= 0 {
+			t.Error("the scope is not held")
+		}
+		if len(l.windows) != 0 {
+			t.Errorf("%v is kept as a window", l.windows[0].id)
+		}
+	}
+}

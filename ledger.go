@@ -208,6 +208,9 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 	}
 	for i := range fb.Readings {
 		r := &fb.Readings[i]
+		if r.momentary {
+			continue // the hold of the refusal is all there is to it
+		}
 		if w := l.window(r); w != nil {
 			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, load{l.spent.of(w.id.unit), l.inflight.of(w.id.unit)}, fb.Limited)
 		}

@@ -83,6 +83,8 @@ type Reading struct {
 
 	// absolute: the server gave an instant of its own clock, not a delta.
 	absolute bool
+	// momentary: only a refusal names the limit, so that no later answer will tell when it is free again.
+	momentary bool
 }
 
 // Kind is what sort of refusal or trouble an answer speaks of.

@@ -34,6 +34,17 @@ func readable(resp *http.Response) bool {
 	return !twoWays
 }
 
+// wordy says whether a media type can hold words: a picture says nothing about limits.
+func wordy(kind string) bool {
+	kind = strings.ToLower(kind[:min(len(kind), maxName)])
+	for _, prefix := range [...]string{"image/", "video/", "audio/", "font/", "multipart/", "application/octet-stream", "application/zip", "application/gzip", "application/pdf"} {
+		if strings.HasPrefix(kind, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
 // peek reads the beginning of resp's body and puts a body in its place that
 // gives the same bytes and the same end. It gives what could be read,
 // decompressed, within 64 KiB and a second.

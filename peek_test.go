@@ -352,3 +352,16 @@ func TestARefusalWithStatus200IsSentAgainAndItsBodyReachesTheCallerOtherwise(t *
 		}
 	})
 }
+
+func TestParseFeedbackByHandLeavesPicturesAlone(t *testing.T) {
+	for kind, want := range map[string]bool{"image/png": false, "application/octet-stream": false, "application/json": true, "": true, "text/event-stream": true} {
+		body := io.NopCloser(strings.NewReader("error code: 1015"))
+		resp := answer(200, kind, body)
+		if fb := ParseFeedback(resp, fuzzNow); fb.Limited != want {
+			t.Errorf("%q is looked at: %v", kind, fb.Limited)
+		}
+		if got, err := io.ReadAll(resp.Body); string(got) != "error code: 1015" || err != nil {
+			t.Errorf("%q: the body is %q, %v", kind, got, err)
+		}
+	}
+}

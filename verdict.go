@@ -158,7 +158,6 @@ type spentBy struct {
 	whole        time.Time // the latest reset among limits that are spent or silent about what remains
 	scope        string
 	kind         Kind
-	none         bool // no allowance at all
 }
 
 func (fb *Feedback) spending() (s spentBy) {
