@@ -188,6 +188,8 @@ func TestFloodsAreReadWithinBounds(t *testing.T) {
 	h["X-Ratelimit-Limit"] = []string{strings.Repeat("9", 1<<20)}
 	h["Ratelimit"] = []string{strings.Repeat(`"a";r=1,`, 1<<16)}
 	h["Ratelimit-Policy"] = make([]string, 1<<16)
+	h["X-Ratelimit-Policy"] = []string{strings.Repeat(`\"`, 1<<19)}
+	h["Beta-Ratelimit"] = []string{strings.Repeat(`"\"`, 1<<19), strings.Repeat(`;"\`, 1<<19)}
 	h["Retry-After"] = []string{strings.Repeat("\xff", 1<<16), "7"}
 	h["X-App-Usage"] = []string{`{"a":` + strings.Repeat("[", 1<<19)}
 	began := time.Now()

@@ -164,13 +164,17 @@ func trim(s string) string {
 // comma finds the comma that ends the first item of a list: outside quotes
 // and brackets, and not the one of an HTTP-date.
 func comma(s string) int {
-	depth := 0
+	depth, quotes := 0, true
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
+			if !quotes {
+				break
+			}
 			end := closing(s, i)
 			if end < 0 {
-				break // not a quoted string
+				quotes = false // no quoted string, and none after it: each look to the end costs
+				break
 			}
 			i = end
 		case '{', '[', '(':
@@ -318,11 +322,17 @@ func (it *item) pair(head, params string) bool {
 
 // semicolon finds the next one outside quotes, or -1.
 func semicolon(s string) int {
+	quotes := true
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '"':
+			if !quotes {
+				break
+			}
 			if end := closing(s, i); end >= 0 {
 				i = end
+			} else {
+				quotes = false
 			}
 		case ';':
 			return i
