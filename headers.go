@@ -78,6 +78,10 @@ func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
 		return fb
 	}
 	if !odd {
+		if rs, ok := plainDraft(fields, a.Now, base, buf); ok {
+			fb.Readings = rs
+			return fb
+		}
 		if r, ok := plainTrio(fields, a.Now, base); ok {
 			fb.Readings = append(fb.Readings, r)
 			return fb

@@ -265,6 +265,29 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
+// The hand path of the draft's fields reads what the grammar reads.
+func FuzzPlainDraft(f *testing.F) {
+	f.Add(`"a";r=1;t=2`, `"a";q=10;w=60`)
+	f.Add(`"a";r=1;t=2, "b";r=5`, `"b";q=10;w=60;pk=:YQ==:, "a";q=7;qu="content-bytes", "c";q=1`)
+	for _, s := range samples(f) {
+		if h := s.response().Header; h["Ratelimit"] != nil {
+			f.Add(h.Get("Ratelimit"), h.Get("Ratelimit-Policy"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, state, policy string) {
+		fields := []field{{"Ratelimit", []string{state}}, {"Ratelimit-Policy", []string{policy}}}
+		rs, ok := plainDraft(fields, fuzzNow, fuzzNow, nil)
+		if !ok {
+			return
+		}
+		var fb Feedback
+		readFields(fields, &evidence{status: 200, now: fuzzNow, base: fuzzNow}, &fb)
+		if !reflect.DeepEqual(fb.Readings, rs) {
+			t.Errorf("the hand path reads %+v, the grammar %+v", rs, fb.Readings)
+		}
+	})
+}
+
 // The hand path of the usual trio reads what the grammar reads.
 func FuzzPlainTrio(f *testing.F) {
 	f.Add("100", "5", "60", "95", true)

@@ -48,3 +48,67 @@ func plainTrio(fields []field, now, base time.Time) (r Reading, ok bool) {
 	}
 	return r, r.Has&(HasQuota|HasRemaining) == HasQuota|HasRemaining && r.Limit.Quota > 0
 }
+
+// plainDraft reads RateLimit beside RateLimit-Policy as drafts 08 to 10 have
+// them, where every state has its policy. It too reads what the grammar would.
+func plainDraft(fields []field, now, base time.Time, into []Reading) ([]Reading, bool) {
+	if len(fields) != 2 || fields[0].name != "Ratelimit" || fields[1].name != "Ratelimit-Policy" {
+		return nil, false
+	}
+	var room [4]policy
+	n, left := 0, 0
+	for it := items(fields[0].lines); ; n++ {
+		s, ok := it.next()
+		if !ok {
+			break
+		}
+		if n == len(room) || s[0] != '"' {
+			return nil, false
+		}
+		if !room[n].plain(s) || room[n].has != HasRemaining {
+			return nil, false
+		}
+	}
+	left = n
+	from := len(into)
+	for it := items(fields[1].lines); ; {
+		s, ok := it.next()
+		if !ok {
+			break
+		}
+		var q policy
+		if s[0] != '"' || !q.plain(s) || q.has != HasQuota || q.quota == 0 {
+			return nil, false
+		}
+		r := Reading{Limit: Limit{Name: q.name, Partition: q.partition, Unit: q.unit, Quota: q.quota, Window: q.window}, Has: HasQuota, From: "Ratelimit-Policy"}
+		for i := range n {
+			state := &room[i]
+			if state.name != q.name {
+				continue
+			}
+			if state.joined || state.partition != "" {
+				return nil, false
+			}
+			state.joined = true
+			left--
+			r.Remaining, r.Has, r.From = state.left, HasQuota|HasRemaining, "Ratelimit"
+			if r.Limit.Unit == "" {
+				r.Limit.Unit = state.unit
+			}
+			if state.resets {
+				r.Reset, r.absolute = state.reset.local(now, base), !state.reset.at.IsZero()
+			}
+			break
+		}
+		for i := from; i < len(into); i++ {
+			if into[i].Limit.Name == q.name {
+				return nil, false
+			}
+		}
+		if len(into)-from == len(room) {
+			return nil, false
+		}
+		into = append(into, r)
+	}
+	return into, left == 0 && len(into) > from
+}

@@ -92,6 +92,13 @@ func readPolicy(s string) (q policy, ok bool) {
 	return loosePolicy(s)
 }
 
+// plain reads an item into q when it is plain and good.
+func (q *policy) plain(s string) bool {
+	var plain, ok bool
+	*q, plain, ok = plainPolicy(s)
+	return plain && ok
+}
+
 // plainPolicy reads `"name";key=value;…` and `name;key=value;…` where no string holds an escape.
 func plainPolicy(s string) (q policy, plain, ok bool) {
 	rest := ""
@@ -282,29 +289,24 @@ func loosePolicy(s string) (q policy, ok bool) {
 // join puts policies and states of one name and partition together. A partition
 // that only one of the two fields tells is no difference.
 func (s *policies) join(p *reader) {
-	match := func(q, r *policy) bool {
-		return q.name == r.name && (q.partition == r.partition || q.partition == "" || r.partition == "")
+	if len(s.said) == 1 && len(s.states) == 1 && s.said[0].name != s.states[0].name && s.said[0].partition == s.states[0].partition {
+		p.state(&s.states[0], &s.said[0]) // Cloudflare: one limit under two names
+		return
 	}
 	for i := range s.said {
 		q := &s.said[i]
-		for pass := range 2 {
+		for pass := 0; pass < 2 && !q.joined; pass++ { // first the same partition, then one that is not told
 			for j := range s.states {
 				r := &s.states[j]
-				if q.joined || r.joined || !match(q, r) || pass == 0 && q.partition != r.partition {
-					continue
+				if !r.joined && q.matches(r) && (pass == 1 || q.partition == r.partition) {
+					q.joined, r.joined = true, true
+					p.state(r, q)
+					break
 				}
-				q.joined, r.joined = true, true
-				p.state(r, q)
 			}
 		}
-	}
-	if len(s.said) == 1 && len(s.states) == 1 && !s.said[0].joined && s.said[0].partition == s.states[0].partition {
-		s.said[0].joined, s.states[0].joined = true, true // Cloudflare: one limit under two names
-		p.state(&s.states[0], &s.said[0])
-	}
-	for i := range s.said {
-		if !s.said[i].joined {
-			p.state(nil, &s.said[i])
+		if !q.joined {
+			p.state(nil, q)
 		}
 	}
 	for i := range s.states {
@@ -312,6 +314,11 @@ func (s *policies) join(p *reader) {
 			p.state(&s.states[i], nil)
 		}
 	}
+}
+
+// matches says whether two items speak of one limit.
+func (q *policy) matches(r *policy) bool {
+	return q.name == r.name && (q.partition == r.partition || q.partition == "" || r.partition == "")
 }
 
 // state emits one named limit, of which either part may be missing.
