@@ -65,17 +65,7 @@ func (l *throttleLayer) roundTrip(c *call, req *http.Request) (*http.Response, e
 		closeBody(req)
 		return nil, err
 	}
-	c.info.Attempts++
-	l.watch.sent(c, req)
-	resp, err := l.send(c, req, grant)
-	if c.lane.bounded {
-		if resp == nil {
-			l.leave(s, c.lane)
-		} else {
-			l.lend(resp, s, c.lane)
-		}
-	}
-	return resp, err
+	return l.send(c, req, grant)
 }
 
 // unsendable refuses what no transport can send, before it costs anything.
@@ -86,18 +76,21 @@ func unsendable(req *http.Request) error {
 	return nil
 }
 
-// send passes the request down. Whatever happens there, the flight ends.
+// send passes the request down. Whatever happens there, a panic included, the
+// flight ends, and a slot is given back or lent to the answer's body.
 func (l *throttleLayer) send(c *call, req *http.Request, grant Grant) (resp *http.Response, err error) {
-	landed := false
+	charged := true
 	defer func() {
-		if !landed { // a panic below
-			l.land(c, grant, true)
+		l.land(c, grant, charged)
+		if c.lane.bounded {
+			l.lend(resp, c.scope, c.lane)
 		}
 	}()
 	c.feedback = Feedback{}
+	c.info.Attempts++
+	l.watch.sent(c, req)
 	resp, err = l.next.roundTrip(c, req)
-	landed = true
-	l.land(c, grant, err == nil || !unsent(err))
+	charged = err == nil || !unsent(err)
 	return resp, err
 }
 

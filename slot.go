@@ -16,7 +16,7 @@ func (l *throttleLayer) leave(s *scope, q *lane) {
 
 // lend keeps a concurrency slot until the body ends: at its end, an error, or Close.
 func (l *throttleLayer) lend(resp *http.Response, s *scope, q *lane) {
-	if resp.Body == nil || resp.Body == http.NoBody {
+	if resp == nil || resp.Body == nil || resp.Body == http.NoBody {
 		l.leave(s, q)
 		return
 	}
