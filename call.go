@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 )
@@ -63,6 +64,9 @@ type Info struct {
 	Attempts int
 	// Waits are the causes of waiting, summed by cause; together they are the time it waited.
 	Waits []Wait
+	// Status is that of the last answer, also of one that was thrown away to
+	// try again. Zero: there was none.
+	Status int
 	// Cache is "hit", "revalidated", "stored", "bypass" or "miss". Empty: no cache was asked.
 	Cache string
 	// Stopped is why a failed call was not sent again. Empty: it did not fail.
@@ -118,6 +122,8 @@ type call struct {
 	above   atomic.Bool // what is below has a heed above it: true until RoundTrip returns
 	foreign bool        // a redirect hop to another origin
 
+	url url.URL // what the first attempt is sent with, where Base might write to it
+
 	// Of the current attempt.
 	scope    *scope
 	lane     *lane
@@ -159,6 +165,9 @@ func crossed(req *http.Request) bool {
 			break
 		}
 		first = first.Response.Request
+	}
+	if first.URL == nil {
+		return true
 	}
 	return first.URL.Scheme != req.URL.Scheme || first.URL.Host != req.URL.Host
 }
@@ -205,8 +214,29 @@ func (c *call) cancelled(last error) error {
 	if ended := c.Err(); ended != nil && !errors.Is(err, ended) {
 		err = errors.Join(ended, err)
 	}
-	if last != nil {
-		err = errors.Join(err, last)
+	if errors.Is(last, err) {
+		err = last
+	} else {
+		err = join(err, last)
 	}
 	return &CallError{Info: c.info, Err: err}
+}
+
+// join is errors.Join that leaves a single error as it is.
+func join(err, last error) error {
+	if last == nil {
+		return err
+	}
+	return errors.Join(err, last)
+}
+
+// urlOf gives an attempt a URL that Base may write to: were it the caller's,
+// the next attempt would be counted in another scope.
+func (c *call) urlOf(req *http.Request) *url.URL {
+	u := &c.url
+	if c.info.Attempts > 0 {
+		u = new(url.URL) // the first may still be read below
+	}
+	*u = *req.URL
+	return u
 }
