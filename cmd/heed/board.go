@@ -22,6 +22,7 @@ type board struct {
 	mu    sync.Mutex
 	waits map[any]wait         // by call: at most as many as there are fetches at a time
 	holds map[string]time.Time // by scope: until when
+	spent map[string]time.Time // by scope: when a limit that is used up is whole again
 	quiet map[string]time.Time // by scope: until when nothing more is said about it
 }
 
@@ -33,7 +34,12 @@ type wait struct {
 }
 
 func newBoard() *board {
-	return &board{waits: make(map[any]wait), holds: make(map[string]time.Time), quiet: make(map[string]time.Time)}
+	return &board{
+		waits: make(map[any]wait),
+		holds: make(map[string]time.Time),
+		spent: make(map[string]time.Time),
+		quiet: make(map[string]time.Time),
+	}
 }
 
 // begin notes that a call waits. The line is for a log, and empty when the
@@ -52,13 +58,28 @@ func (b *board) begin(call any, w wait, now time.Time) (line string) {
 func (b *board) hold(scope string, until, now time.Time) (line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.holds) >= mostScopes {
-		maps.DeleteFunc(b.holds, func(_ string, end time.Time) bool { return !end.After(now) })
-	}
-	if len(b.holds) < mostScopes {
-		b.holds[scope] = until
-	}
+	remember(b.holds, scope, until, now)
 	return b.tell(wait{scope, heed.ReasonHold, until}, now)
+}
+
+// limit notes what an answer says of a limit.
+func (b *board) limit(scope string, r heed.Reading, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.Has&heed.HasRemaining != 0 && r.Remaining < 1 {
+		remember(b.spent, scope, r.Reset, now)
+	}
+}
+
+// remember notes an instant of a scope, as long as there is room. What has
+// passed makes room.
+func remember(m map[string]time.Time, scope string, until, now time.Time) {
+	if len(m) >= mostScopes {
+		maps.DeleteFunc(m, func(_ string, end time.Time) bool { return !end.After(now) })
+	}
+	if _, ok := m[scope]; ok || len(m) < mostScopes {
+		m[scope] = until
+	}
 }
 
 // end notes that a call waits no longer.
@@ -75,27 +96,23 @@ func (b *board) tell(w wait, now time.Time) string {
 	if d < worthSaying || d < 2*b.quiet[w.scope].Sub(now) {
 		return ""
 	}
-	if len(b.quiet) >= mostScopes {
-		maps.DeleteFunc(b.quiet, func(_ string, until time.Time) bool { return until.Before(now) })
-	}
-	if len(b.quiet) >= mostScopes {
+	quiet := now.Add(max(d, sayAgain))
+	remember(b.quiet, w.scope, quiet, now)
+	if b.quiet[w.scope] != quiet {
 		return "" // so many scopes wait that no more lines are of use
 	}
-	b.quiet[w.scope] = now.Add(max(d, sayAgain))
 	return w.show(now)
 }
 
-// line says for the progress bar who waits the longest at now, and how many
-// other scopes wait. Of each scope the call that goes next counts. It is empty
-// when nobody waits for long enough to be worth a word.
-func (b *board) line(now time.Time) string {
+// line says for the progress bar who waits the longest at now, how long, and
+// how many other scopes wait. Of each scope the call that goes next counts. It
+// is empty when nobody waits for long enough to be worth a word.
+func (b *board) line(now time.Time) (line string, left time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := make(map[string]wait)
 	for _, w := range b.waits {
-		if until := b.holds[w.scope]; until.After(w.until) {
-			w.reason, w.until = heed.ReasonHold, until
-		}
+		w = b.current(w, now)
 		if old, ok := next[w.scope]; !ok || w.until.Before(old.until) {
 			next[w.scope] = w
 		}
@@ -111,14 +128,26 @@ func (b *board) line(now time.Time) string {
 			worst = w
 		}
 	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return worst.show(now)
-	default:
-		return fmt.Sprintf("%s, %s more", worst.show(now), count(int64(n-1), "host", "hosts"))
+	if n == 0 {
+		return "", 0
 	}
+	line, left = worst.show(now), worst.until.Sub(now)
+	if n > 1 {
+		line += ", " + count(int64(n-1), "host", "hosts") + " more"
+	}
+	return line, left
+}
+
+// current is what a call waits for by now. It is told only when it begins to
+// wait; what answers said since then of its scope is newer.
+func (b *board) current(w wait, now time.Time) wait {
+	if until := b.holds[w.scope]; until.After(w.until) {
+		return wait{w.scope, heed.ReasonHold, until}
+	}
+	if until := b.spent[w.scope]; until.After(w.until) && w.until.Sub(now) < worthSaying {
+		return wait{w.scope, heed.ReasonLimit, until}
+	}
+	return w
 }
 
 func (w wait) show(now time.Time) string {

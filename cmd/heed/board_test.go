@@ -21,8 +21,12 @@ func TestTheLineSaysWhoWaitsForWhat(t *testing.T) {
 	}
 	expect := func(at float64, want string) {
 		t.Helper()
-		if got := b.line(after(at)); got != want {
+		got, left := b.line(after(at))
+		if got != want {
 			t.Errorf("after %v s: %q, want %q", at, got, want)
+		}
+		if (got == "") != (left == 0) {
+			t.Errorf("after %v s: %q, and %v left", at, got, left)
 		}
 	}
 	expect(0, "")
@@ -44,6 +48,45 @@ func TestTheLineSaysWhoWaitsForWhat(t *testing.T) {
 	b.end(3)
 	b.end(3)
 	expect(0, "")
+}
+
+func TestWhatAnswersSayIsNewerThanWhatACallFirstWaitedFor(t *testing.T) {
+	b := newBoard()
+	b.begin(1, wait{"http://h", heed.ReasonQueue, noon}, noon)
+	said := heed.Reading{Has: heed.HasRemaining, Remaining: 3, Reset: after(30)}
+	b.limit("http://h", said, noon)
+	if got, _ := b.line(noon); got != "" {
+		t.Errorf("%q of a limit with units left", got)
+	}
+	said.Remaining = 0
+	b.limit("http://h", said, noon)
+	if got, left := b.line(after(10)); got != "h: waiting 20s (limit)" || left != 20*time.Second {
+		t.Errorf("%q, %v", got, left)
+	}
+	b.begin(1, wait{"http://h", heed.ReasonPace, after(15)}, after(10))
+	if got, _ := b.line(after(10)); got != "h: waiting 5s (pace)" {
+		t.Errorf("%q, want what the call itself was told", got)
+	}
+}
+
+func TestTheEndIsForeseenFromThePaceAndTheWait(t *testing.T) {
+	for _, tt := range []struct {
+		done, total int64
+		took, wait  time.Duration
+		want        string
+	}{
+		{0, 10, time.Second, 0, "?"},
+		{0, 10, time.Second, 42 * time.Second, "over 42s"},
+		{5, 10, 20 * time.Second, 0, "20s"},
+		{5, 10, 20 * time.Second, time.Minute, "1m0s"},
+		{10, 10, time.Minute, 0, "0s"},
+		{1, 1_000_000, time.Second, 0, "277h46m39s"},
+		{3, 2, time.Second, 0, "?"}, // the bar learns the two one after the other
+	} {
+		if got := eta(tt.done, tt.total, tt.took, tt.wait); got != tt.want {
+			t.Errorf("%d of %d in %v, then %v: %q, want %q", tt.done, tt.total, tt.took, tt.wait, got, tt.want)
+		}
+	}
 }
 
 func TestALogIsToldOfLongWaitsOnly(t *testing.T) {
@@ -85,7 +128,7 @@ func TestAPacedHostIsToldOfNowAndThen(t *testing.T) {
 func TestTheBoardStaysSmall(t *testing.T) {
 	b := newBoard()
 	told := 0
-	for i := range 3 * mostScopes {
+	for i := range mostScopes + 100 {
 		scope := fmt.Sprintf("http://h%d", i)
 		if strings.Contains(b.hold(scope, after(1000), noon), scope[7:]) {
 			told++

@@ -15,7 +15,7 @@ type console struct {
 	mu    sync.Mutex
 	w     io.Writer
 	bar   *bar // nil: plain lines
-	notes bool // say also what is no error
+	notes bool // say also what is no error, and what a bar does not show
 }
 
 // Write puts whole lines out, for loggers. It never fails: a run does not end
@@ -36,26 +36,27 @@ func (c *console) say(format string, args ...any) {
 
 // note prints a line that only plain output needs: the bar shows the same.
 func (c *console) note(format string, args ...any) {
-	if c.notes && c.bar == nil {
+	if c.notes {
 		c.say(format, args...)
 	}
 }
 
-// advance tells the bar that a URL has come to an end, and how many there are.
+// advance tells the bar how many URLs have come to an end, and how many there are.
 func (c *console) advance(done int64, total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.bar != nil {
 		c.bar.set(done, int64(total))
 	}
 }
 
-// close takes the bar away when all that advance it have ended. What is said
-// after it stands in its place.
+// close takes the bar away. What is said after it stands in its place.
 func (c *console) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.bar != nil {
 		c.bar.close()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.bar = nil
 }
 

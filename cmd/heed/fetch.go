@@ -87,7 +87,8 @@ func observe(t *tally, b *board, con *console) *heed.Observer {
 			t.requests.Add(1)
 			b.end(itemOf(e))
 		},
-		Answered: t.answered,
+		Answered:  t.answered,
+		LimitSeen: func(e heed.Event) { b.limit(e.Scope, e.Reading, time.Now()) },
 		Held: func(e heed.Event) {
 			now := time.Now()
 			tell(b.hold(e.Scope, now.Add(e.Wait), now))

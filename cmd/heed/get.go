@@ -117,7 +117,8 @@ func newRound(g *get, out sink, s streams) *round {
 	r.console = &console{w: s.err, notes: !g.Quiet}
 	printing := g.Output == "" && terminal(s.out) // then a bar and the bodies would overwrite each other
 	if terminal(s.err) && !printing && !g.Quiet {
-		r.console.bar = newBar(s.err, func() string { return r.board.line(time.Now()) })
+		r.console.notes = false
+		r.console.bar = newBar(s.err, func() (string, time.Duration) { return r.board.line(time.Now()) })
 	}
 	r.fetcher = newFetcher(g, r.tally, r.board, r.console)
 	return r
@@ -134,6 +135,7 @@ func (r *round) run(parent context.Context, args []string, stdin io.Reader) int 
 		if r.Output != "" && it.url != nil {
 			it.name = named.assign(it.url)
 		}
+		r.console.advance(r.tally.done(), it.index+1)
 	})
 	var workers sync.WaitGroup
 	for range r.Parallel {

@@ -53,7 +53,7 @@ func TestATerminalGetsABarThatSaysWhatIsWaitedFor(t *testing.T) {
 	if code != exitFailed {
 		t.Errorf("status %d", code)
 	}
-	for _, want := range []string{`1/3 \[[=>-]+\]  33 %  eta`, `127\.0\.0\.1:\d+: waiting [12]s \(hold\)`, `heed: nonsense: this is not a URL`, `3 URLs: 2 ok, 1 failed`} {
+	for _, want := range []string{`1/3 \[[=>-]+\]  33 %  eta [12]s`, `127\.0\.0\.1:\d+: waiting [12]s \(hold\)`, `heed: nonsense: this is not a URL`, `3 URLs: 2 ok, 1 failed`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
 			t.Errorf("no %q on the terminal:\n%q", want, screen)
 		}
