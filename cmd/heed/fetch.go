@@ -43,7 +43,7 @@ func newFetcher(g *get, t *tally, b *board, con *console) *fetcher {
 		Observer: observe(t, b, con),
 	}
 	if g.CacheSize > 0 {
-		transport.Cache = newCache(int64(g.CacheSize))
+		transport.Cache = heed.NewCache(int64(g.CacheSize))
 	}
 	if g.Retries != nil {
 		transport.Retry.MaxAttempts = *g.Retries + 1

@@ -47,6 +47,14 @@ func (s *site) handler() http.Handler {
 		http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
+	mux.HandleFunc("GET /fresh", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		fmt.Fprintln(w, "<fresh>")
+	})
+	mux.HandleFunc("GET /stale", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		fmt.Fprintln(w, "<stale>")
+	})
 	mux.Handle("GET /away", http.RedirectHandler("/text/landed?token=s3cret", http.StatusFound))
 	mux.Handle("GET /loop", http.RedirectHandler("/loop", http.StatusFound))
 	mux.HandleFunc("GET /hang", func(_ http.ResponseWriter, r *http.Request) {
