@@ -113,14 +113,13 @@ type callKey struct{}
 // for it, so that a response finds its Info with no allocation of its own.
 type call struct {
 	context.Context
-	wishes  Call
-	seq     uint64 // order of arrival, kept by retries
-	cost    Cost
-	info    Info
-	waited  time.Duration
-	nested  bool        // an outer heed retries already
-	above   atomic.Bool // what is below has a heed above it: true until RoundTrip returns
-	foreign bool        // a redirect hop to another origin
+	wishes Call
+	seq    uint64 // order of arrival, kept by retries
+	cost   Cost
+	info   Info
+	waited time.Duration
+	nested bool        // an outer heed retries already
+	above  atomic.Bool // what is below has a heed above it: true until RoundTrip returns
 
 	url url.URL // what the first attempt is sent with, where Base might write to it
 
