@@ -14,8 +14,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/heedhttp/heed"
@@ -79,21 +81,35 @@ func TestABodyThatStandsStillIsGivenUp(t *testing.T) {
 	}
 }
 
-// slowWriter takes its time.
-type slowWriter struct{ d time.Duration }
-
-func (w slowWriter) Write(p []byte) (int, error) {
-	<-time.After(w.d)
-	return len(p), nil
-}
-
 func TestASlowReaderOfTheOutputIsNotTheServersFault(t *testing.T) {
-	_, url := start(t)
-	f := fetching(t, get{})
-	f.limits.stall = 60 * time.Millisecond
-	if n, err, ended := f.fetch(t.Context(), newItem(0, url+"/big/1000"), slowWriter{120 * time.Millisecond}); n != 1000 || err != nil {
-		t.Errorf("%d bytes, %v, %v", n, err, ended)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		var stalled atomic.Bool
+		body := &watched{r: r, idle: time.Minute, timer: time.AfterFunc(time.Minute, func() { stalled.Store(true) })}
+		defer body.timer.Stop()
+		go func() {
+			for range 3 {
+				time.Sleep(59 * time.Second) // a server may take almost as long as is allowed
+				_, _ = io.WriteString(w, "x")
+			}
+		}()
+		var p [8]byte
+		for range 3 {
+			if n, err := body.Read(p[:]); n != 1 || err != nil {
+				t.Fatalf("%d bytes, %v", n, err)
+			}
+			time.Sleep(time.Hour) // and whoever takes the body any time
+		}
+		if stalled.Load() {
+			t.Error("the server is blamed")
+		}
+		go func() { _, _ = body.Read(p[:]) }()
+		time.Sleep(61 * time.Second)
+		if !stalled.Load() {
+			t.Error("a server that says nothing for more than a minute is not noticed")
+		}
+		r.Close()
+	})
 }
 
 func TestWhatWasWaitedIsCountedAcrossRedirects(t *testing.T) {
@@ -166,5 +182,67 @@ func TestEveryErrorIsOneLineInLowerCaseThatSaysWhatToDo(t *testing.T) {
 		if strings.ContainsAny(got, "\n\r") || strings.Contains(got, "s3cret") || !strings.Contains(got, ";") {
 			t.Errorf("%v: %q", tt.err, got)
 		}
+	}
+}
+
+// roundTripper is a function that sends.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestWaitsOfCallsThatFailCountAsWell(t *testing.T) {
+	var n tally
+	failed := &heed.CallError{Err: io.EOF, Info: heed.Info{Waits: []heed.Wait{{Reason: heed.ReasonBackoff, For: 3 * time.Second}}}}
+	c := counting{roundTripper(func(*http.Request) (*http.Response, error) { return nil, failed }), &n}
+	if resp, err := c.RoundTrip(httptest.NewRequest("GET", "http://h/", nil)); resp != nil || !errors.Is(err, io.EOF) {
+		t.Errorf("%v, %v", resp, err)
+	}
+	if got := n.showWaits(); got != "waited 3s over all URLs: backoff 3s" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestRetriesAreAsManyAsTheFlagSays(t *testing.T) {
+	for _, retries := range []int{0, 1} {
+		sends := 0
+		f := fetching(t, get{Retries: &retries})
+		transport := f.client.Transport.(counting).next.(*heed.Transport)
+		transport.Retry.BaseDelay = time.Millisecond
+		transport.Base = roundTripper(func(*http.Request) (*http.Response, error) {
+			sends++
+			return nil, syscall.ECONNRESET
+		})
+		_, err, ended := f.fetch(t.Context(), newItem(0, "http://h/"), io.Discard)
+		if sends != 1+retries || f.tally.requests.Load() != int64(sends) || f.tally.retries.Load() != int64(retries) {
+			t.Errorf("%d retries: %d sends", retries, sends)
+		}
+		if got := explain(err, ended, f.limits); !strings.HasPrefix(got, "the server closed the connection") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+func TestABackoffIsShownAsAWait(t *testing.T) {
+	var n tally
+	b, con := newBoard(), new(bytes.Buffer)
+	hooks := observe(&n, b, &console{w: con, notes: true})
+	it := newItem(0, "http://h/")
+	ctx := context.WithValue(t.Context(), itemKey{}, it)
+	hooks.Retrying(heed.Event{Context: ctx, Scope: "http://h", Wait: 20 * time.Second})
+	if got, _ := b.line(time.Now()); got != "h: waiting 20s (backoff)" || con.String() != got+"\n" {
+		t.Errorf("bar %q, log %q", got, con)
+	}
+	hooks.Sent(heed.Event{Context: ctx, Scope: "http://h"})
+	if got, _ := b.line(time.Now()); got != "" {
+		t.Errorf("%q after it was sent", got)
+	}
+	hooks.Retrying(heed.Event{Context: ctx, Scope: "http://h"}) // after a refusal the throttle tells of the wait
+	if got, _ := b.line(time.Now()); got != "" || n.retries.Load() != 2 {
+		t.Errorf("%q, %d retries", got, n.retries.Load())
+	}
+	hooks.Held(heed.Event{Context: ctx, Scope: "http://h", Wait: 90 * time.Second})
+	hooks.Waiting(heed.Event{Context: ctx, Scope: "http://h", Reason: heed.ReasonQueue})
+	if got, _ := b.line(time.Now()); got != "h: waiting 1m30s (hold)" {
+		t.Errorf("%q", got)
 	}
 }

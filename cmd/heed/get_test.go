@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -186,5 +187,75 @@ func TestADirectoryThatGoesAwayIsSaid(t *testing.T) {
 	}
 	if _, err := f.begin(&item{name: "other"}); err == nil {
 		t.Error("another file may begin")
+	}
+}
+
+func TestManyURLsAtATimeEachGetTheirOwnFile(t *testing.T) {
+	_, url := start(t)
+	dir := t.TempDir()
+	var list strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&list, "%s/text/%d/%d\n%s/text/%d_%d\n", url, i/10, i%10, url, i/10, i%10)
+	}
+	r := heedWith(t, t.Context(), list.String(), "get", "-q", "-n", "32", "-o", dir)
+	if r.code != exitOK || r.stderr != "" {
+		t.Fatalf("status %d, said %q", r.code, r.stderr)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 400 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	bodies := make(map[string]bool)
+	for _, f := range files {
+		body, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[string(body)] = true
+	}
+	if len(bodies) != 400 {
+		t.Errorf("%d bodies in 400 files", len(bodies))
+	}
+}
+
+func TestABodyThatBreaksOffInItsTurnIsAFailureAndTheNextFollows(t *testing.T) {
+	_, url := start(t)
+	r := heedCLI(t, "get", "-n", "1", url+"/cut", url+"/text/b")
+	if r.code != exitFailed || r.stdout != "0123456789<b>\n" {
+		t.Errorf("status %d, printed %q", r.code, r.stdout)
+	}
+	if !strings.Contains(r.stderr, "/cut: the body broke off after 10 B: ") {
+		t.Errorf("said %q", r.stderr)
+	}
+}
+
+func TestNoSecretOfAURLShows(t *testing.T) {
+	_, url := start(t)
+	withUser := strings.Replace(url, "http://", "http://s3cretuser:s3cretword@", 1)
+	dir := t.TempDir()
+	r := heedCLI(t, "get", "-v", "-o", dir, "--retries", "0",
+		withUser+"/text/a?key=s3cret", withUser+"/status/500?key=s3cret", withUser+"/away?s3cret", withUser+"/cut?s3cret#s3cret")
+	if r.code != exitFailed {
+		t.Errorf("status %d", r.code)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 {
+		t.Errorf("%v, %v", files, err)
+	}
+	if all := fmt.Sprint(r.stderr, files); strings.Contains(all, "s3cret") {
+		t.Errorf("a secret shows:\n%s", all)
+	}
+}
+
+func TestALongWaitIsLogged(t *testing.T) {
+	url := newSite().servers()["CLOSED"].Listen(t)
+	r := heedCLI(t, "get", "-v", "-n", "1", "--max-wait", "1s", url+"/text/a", url+"/text/b", url+"/text/c")
+	if r.code != exitFailed || r.stdout != "<a>\n" {
+		t.Errorf("status %d, printed %q", r.code, r.stdout)
+	}
+	for _, want := range []string{`level=INFO msg="heed: scope on hold"`, `level=WARN msg="heed: gave up"`} {
+		if !strings.Contains(r.stderr, want) {
+			t.Errorf("no %s in:\n%s", want, r.stderr)
+		}
 	}
 }

@@ -123,3 +123,30 @@ func TestWhatIsNoURLFailsInItsTurn(t *testing.T) {
 		t.Errorf("%+v", it)
 	}
 }
+
+// FuzzEachLine holds the reading of a list against a slow and simple one.
+func FuzzEachLine(f *testing.F) {
+	for _, seed := range []string{"a\nb", "\ufeff# x\r\n\r\n a \n", "\x00\n\xff\n", "#", "\n\n", strings.Repeat("x", longestLine) + "\ny"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, list []byte) {
+		var want, got []string
+		for i, line := range strings.Split(string(list), "\n") {
+			if len(line) >= longestLine {
+				return // its own test has that
+			}
+			if i == 0 {
+				line = strings.TrimPrefix(line, "\ufeff")
+			}
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				want = append(want, line)
+			}
+		}
+		if err := eachLine(iotest.HalfReader(strings.NewReader(string(list))), func(s string) { got = append(got, s) }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q gives %q, want %q", list, got, want)
+		}
+	})
+}
