@@ -207,16 +207,16 @@ func (c *call) patience(limit, standard time.Duration) (left time.Duration, boun
 	return left, bounded, false
 }
 
-// cancelled gives the error of a call whose context ended during a wait.
+// cancelled gives the error of a call whose context ended: why it ended, and
+// the last real failure, each once.
 func (c *call) cancelled(last error) error {
-	err := context.Cause(c.Context)
-	if ended := c.Err(); ended != nil && !errors.Is(err, ended) {
-		err = errors.Join(ended, err)
+	ended, cause := c.Err(), context.Cause(c.Context)
+	err := last
+	if !errors.Is(last, cause) {
+		err = join(cause, last)
 	}
-	if errors.Is(last, err) {
-		err = last
-	} else {
-		err = join(err, last)
+	if ended != nil && !errors.Is(err, ended) {
+		err = errors.Join(ended, err)
 	}
 	return &CallError{Info: c.info, Err: err}
 }

@@ -124,19 +124,38 @@ func discard(resp *http.Response) {
 	}
 	// In a goroutine of its own, since a Read may ignore a Close, and a Close may wait for a Read.
 	end := sync.OnceFunc(func() { resp.Body.Close() })
+	late := make(chan struct{})
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		defer end()
 		defer func() { _ = recover() }() // nobody wants the answer, so nobody dies of it
-		_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
+		drain(resp.Body, late)
 	}()
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {
 	case <-drained:
 	case <-timer.C:
+		close(late)
 		go end()
+	}
+}
+
+// drain reads until the end or a bound; once it is late no further Read is begun.
+func drain(body io.Reader, late <-chan struct{}) {
+	var buf [4 << 10]byte
+	for left := drainBytes; left > 0; {
+		select {
+		case <-late:
+			return
+		default:
+		}
+		n, err := body.Read(buf[:min(left, len(buf))])
+		if err != nil {
+			return
+		}
+		left -= max(n, 1)
 	}
 }
 
