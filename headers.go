@@ -35,15 +35,17 @@ func parseFeedback(status int, h http.Header, now time.Time, buf []Reading) Feed
 	fb := Feedback{Readings: buf}
 	base := now // what absolute instants are measured against
 	if v := h["Date"]; len(v) > 0 {
-		if date, ok := httpDate(v[0], now); ok {
+		if date, ok := httpDate(v[0], now); ok && clockable(date) {
 			fb.Date, base = date, date
 			if age, ok := age(h); ok {
-				base = date.Add(age)
+				// An answer out of a cache: its Date is no reading of a clock now.
+				fb.Date, base = time.Time{}, date.Add(age)
 			}
 		}
 	}
 	for i := range families {
-		if r, ok := families[i].read(h, now, base); ok && !repeats(fb.Readings, r) {
+		r, ok := families[i].read(h, now, base)
+		if ok && !(status < 400 && r.void(now)) && !repeats(fb.Readings, &r) {
 			fb.Readings = append(fb.Readings, r)
 		}
 	}
@@ -66,17 +68,17 @@ func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
 		r.From = f.limit
 	}
 	var window time.Duration
-	if r.Limit.Quota, r.Limit.Window, ok = count(limit); ok {
+	if r.Limit.Quota, r.Limit.Window, ok = count(limit, false); ok {
 		r.Has |= HasQuota
 	}
-	if r.Remaining, window, ok = count(remaining); ok {
+	if r.Remaining, window, ok = count(remaining, false); ok {
 		r.Has |= HasRemaining
 		if r.Limit.Window == 0 {
 			r.Limit.Window = window
 		}
 	}
 	if f.used != "" {
-		if r.Used, _, ok = count(h[f.used]); ok {
+		if r.Used, _, ok = count(h[f.used], true); ok {
 			r.Has |= HasUsed
 			if r.Has&(HasQuota|HasRemaining) == HasQuota {
 				r.Remaining = max(0, r.Limit.Quota-r.Used)
@@ -96,12 +98,39 @@ func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
 	return r, true
 }
 
-// repeats: the same limit under a second spelling, as servers that send both X-RateLimit-* and RateLimit-* do.
-func repeats(rs []Reading, r Reading) bool {
+// clockable: an instant that fits nanoseconds since 1970, as all reckoning with clocks here does.
+func clockable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2200 }
+
+// void: all zero on an answer that was let through, as gateways write that there is no quota.
+func (r *Reading) void(now time.Time) bool {
+	return r.Has&(HasQuota|HasRemaining) == HasQuota|HasRemaining && r.Limit.Quota == 0 && r.Remaining == 0 && !r.Reset.After(now)
+}
+
+// sameReset is how far apart two spellings of one reset may lie: one may be a delta, the other an instant in whole seconds.
+const sameReset = 2 * time.Second
+
+// repeats: the same limit under a second spelling, as servers that send both
+// X-RateLimit-* and RateLimit-* do. What the first left open the second fills in.
+func repeats(rs []Reading, r *Reading) bool {
 	for i := range rs {
-		if rs[i].Has == r.Has && rs[i].Limit == r.Limit && rs[i].Remaining == r.Remaining {
-			return true
+		p := &rs[i]
+		if p.Has&HasRemaining != r.Has&HasRemaining || p.Remaining != r.Remaining ||
+			p.Has&r.Has&HasQuota != 0 && p.Limit.Quota != r.Limit.Quota ||
+			p.Limit.Window != 0 && r.Limit.Window != 0 && p.Limit.Window != r.Limit.Window ||
+			!p.Reset.IsZero() && !r.Reset.IsZero() && p.Reset.Sub(r.Reset).Abs() > sameReset {
+			continue
 		}
+		if p.Has&HasQuota == 0 {
+			p.Limit.Quota = r.Limit.Quota
+		}
+		if p.Limit.Window == 0 {
+			p.Limit.Window = r.Limit.Window
+		}
+		if p.Reset.IsZero() {
+			p.Reset, p.absolute = r.Reset, r.absolute
+		}
+		p.Has |= r.Has
+		return true
 	}
 	return false
 }
@@ -131,23 +160,31 @@ func reset(lines []string, now, base time.Time) (at time.Time, absolute bool) {
 	return at, absolute
 }
 
-// latest reads Retry-After lines: the longest wait wins.
+// latest reads Retry-After lines, and lines that an intermediary joined ("7, 30"): the longest wait wins.
 func latest(lines []string, now, base time.Time) (at time.Time) {
 	for _, line := range lines[:min(len(lines), maxLines)] {
-		t, ok := wait(line, base)
-		if !ok && len(line) <= 4096 {
-			// Repeated lines that an intermediary joined: "7, 30".
-			for _, item := range strings.SplitN(line, ",", maxItems) {
-				if t, ok := wait(item, base); ok && t.at.IsZero() {
-					if local := t.local(now, base); local.After(at) {
-						at = local
-					}
+		for range maxItems {
+			if line == "" {
+				break
+			}
+			t, ok := wait(line, base) // nearly always one value
+			rest := ""
+			var item string
+			if !ok {
+				item, rest, _ = strings.Cut(line, ",")
+				t, ok = wait(item, base)
+			}
+			if !ok && rest != "" {
+				// Two of the three forms of an HTTP-date have a comma of their own.
+				next, after, _ := strings.Cut(rest, ",")
+				if t, ok = wait(line[:len(item)+1+len(next)], base); ok {
+					rest = after
 				}
 			}
-			continue
-		}
-		if local := t.local(now, base); ok && local.After(at) {
-			at = local
+			line = rest
+			if local := t.local(now, base); ok && local.After(at) {
+				at = local
+			}
 		}
 	}
 	return at
@@ -199,11 +236,12 @@ func (fb *Feedback) verdict(status int, now, asked time.Time) {
 			fb.Kind = KindSecondary
 		}
 	case http.StatusForbidden:
-		// A 403 is a refusal by a limit only with evidence; most are about rights.
+		// A 403 is a refusal by a limit only with evidence; most are about
+		// rights. A Retry-After of 0 is none: some servers send it with every answer.
 		switch {
 		case spent:
 			fb.Limited, fb.Kind = true, KindPrimary
-		case !asked.IsZero():
+		case asked.After(now):
 			fb.Limited, fb.Kind = true, KindSecondary
 		}
 	case http.StatusServiceUnavailable, 529:

@@ -64,21 +64,34 @@ func seconds(v float64) time.Duration {
 	return time.Duration(math.Ceil(v * 1e9))
 }
 
-// count reads a number of units out of all lines of a field: the first item
-// of each line counts, the smallest wins. A negative or unreadable item is
-// unknown, and so is one that does not fit.
-func count(lines []string) (v float64, window time.Duration, ok bool) {
+// count reads a number of units out of all lines of a field, which are one list
+// (RFC 9110, 5.3). Bare items are the figure, and what proxies repeat of it: the
+// most restrictive wins, which is the least, or the most of what is used. Items
+// with a window are policies, and are the figure only when there is no bare one.
+// A negative or unreadable item is unknown, and so is one that does not fit.
+func count(lines []string, most bool) (v float64, window time.Duration, ok bool) {
+	bare := false
 	for _, line := range lines[:min(len(lines), maxLines)] {
-		item, rest, _ := strings.Cut(line, ",")
-		num, params, _ := strings.Cut(item, ";")
-		n, good := number(strings.TrimSpace(num))
-		if !good || n > maxUnits || (ok && n >= v) {
-			continue
+		for range maxItems {
+			if line == "" {
+				break
+			}
+			var item string
+			item, line, _ = strings.Cut(line, ",")
+			num, params, _ := strings.Cut(item, ";")
+			n, good := number(strings.TrimSpace(num))
+			if !good || n > maxUnits {
+				continue
+			}
+			w := windowOf(params)
+			if ok && (bare && w != 0 || bare == (w == 0) && (n < v) == most) {
+				continue
+			}
+			v, window, ok, bare = n, w, true, w == 0
 		}
-		v, ok = n, true
-		if window = windowOf(params); window == 0 {
-			window = listedWindow(n, rest)
-		}
+	}
+	if bare {
+		window = listedWindow(v, lines)
 	}
 	return v, window, ok
 }
@@ -100,20 +113,25 @@ func windowOf(params string) time.Duration {
 	return 0
 }
 
-// listedWindow finds, among the policies that follow the expiring limit in
+// listedWindow finds, among the policies that stand beside the expiring limit in
 // RateLimit-Limit (drafts 00 to 03: "100, 100;w=60, 5000;w=3600"), the one of
 // the same quota.
-func listedWindow(quota float64, rest string) time.Duration {
-	for range maxItems {
-		if rest == "" {
-			break
-		}
-		var item string
-		item, rest, _ = strings.Cut(rest, ",")
-		num, params, _ := strings.Cut(item, ";")
-		if n, ok := number(strings.TrimSpace(num)); ok && n == quota {
-			if w := windowOf(params); w > 0 {
-				return w
+func listedWindow(quota float64, lines []string) time.Duration {
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		for range maxItems {
+			if line == "" {
+				break
+			}
+			var item string
+			item, line, _ = strings.Cut(line, ",")
+			num, params, many := strings.Cut(item, ";")
+			if !many {
+				continue
+			}
+			if n, ok := number(strings.TrimSpace(num)); ok && n == quota {
+				if w := windowOf(params); w > 0 {
+					return w
+				}
 			}
 		}
 	}
@@ -179,13 +197,17 @@ func httpDate(s string, now time.Time) (time.Time, bool) {
 	if t, ok := imfFixdate(s); ok {
 		return t, true
 	}
+	dashed := strings.Contains(s, "-")
+	if dashed && !strings.HasSuffix(s, " GMT") {
+		return time.Time{}, false // time.Parse would look other zones up on this machine
+	}
 	t, err := http.ParseTime(s)
 	if err != nil {
 		return time.Time{}, false
 	}
 	// RFC 9110, 5.6.7: a two-digit year that looks more than 50 years ahead
 	// is of the past century. time.Parse has a fixed pivot instead.
-	if strings.Contains(s, "-") {
+	if dashed {
 		for t.After(now.AddDate(50, 0, 0)) {
 			t = t.AddDate(-100, 0, 0)
 		}
@@ -196,12 +218,18 @@ func httpDate(s string, now time.Time) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+const (
+	months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+	days   = "SunMonTueWedThuFriSat"
+)
 
 // imfFixdate reads "Sun, 06 Nov 1994 08:49:37 GMT" without allocating.
 func imfFixdate(s string) (time.Time, bool) {
 	if len(s) != 29 || s[3] != ',' || s[4] != ' ' || s[7] != ' ' || s[11] != ' ' || s[16] != ' ' ||
 		s[19] != ':' || s[22] != ':' || s[25:] != " GMT" {
+		return time.Time{}, false
+	}
+	if i := strings.Index(days, s[:3]); i < 0 || i%3 != 0 {
 		return time.Time{}, false
 	}
 	at := strings.Index(months, s[8:11])

@@ -45,7 +45,8 @@ type Limit struct {
 	Quota float64
 	// Window is the span that Quota is for. Zero: the server did not say; in a Rule it must be positive.
 	Window time.Duration
-	// Burst is the capacity of a bucket in units: how many may go at once. Zero: Quota.
+	// Burst is the capacity of a bucket in units: how many may go at once. Zero:
+	// Quota, and 1 for AlgorithmLeakyBucket, which then paces evenly.
 	Burst float64
 	// Algorithm is how the units are counted.
 	Algorithm Algorithm
@@ -120,7 +121,8 @@ type Feedback struct {
 	RetryAt time.Time
 	// Readings are the limits that the answer reports.
 	Readings []Reading
-	// Date is the answer's Date field: the server's clock, whole seconds. Zero: not sent or not readable.
+	// Date is the answer's Date field: the server's clock, whole seconds. Zero:
+	// not sent, not readable, or of an answer that lay in a cache (Age), which tells no clock.
 	Date time.Time
 	// Sent is when the request was sent that the answer belongs to: answers
 	// overtake each other. A Transport sets it for its Budget; zero: not known.
