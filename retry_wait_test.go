@@ -17,21 +17,21 @@ import (
 func TestAWaitBeyondTheBoundGivesTheAnswerBackAtOnce(t *testing.T) {
 	for _, x := range []struct {
 		name string
-		tr   Transport
+		tr   *Transport
 		call Call
 		ask  string // Retry-After
 		code int
 	}{
-		{"the default of 65 minutes", Transport{}, Call{}, "3901", 429},
-		{"more than an integer holds", Transport{}, Call{}, "99999999999999999999", 429},
-		{"an instant far away", Transport{}, Call{}, "Fri, 01 Jan 2100 00:00:00 GMT", 503},
-		{"an overload", Transport{}, Call{}, "3901", 503},
-		{"a failure", Transport{}, Call{}, "3901", 500},
-		{"Retry.MaxWait", Transport{Retry: Retry{MaxWait: 10 * time.Second}}, Call{}, "11", 429},
-		{"Throttle.MaxWait", Transport{Throttle: Throttle{MaxWait: 10 * time.Second}}, Call{}, "11", 429},
-		{"a queue for nobody", Transport{Throttle: Throttle{MaxQueue: -1}}, Call{}, "11", 429},
-		{"Call.MaxWait", Transport{}, Call{MaxWait: 10 * time.Second}, "11", 429},
-		{"Call.MaxWait below a wider one", Transport{Retry: Retry{MaxWait: -1}, Throttle: Throttle{MaxWait: -1}}, Call{MaxWait: 10 * time.Second}, "11", 429},
+		{"the default of 65 minutes", &Transport{}, Call{}, "3901", 429},
+		{"more than an integer holds", &Transport{}, Call{}, "99999999999999999999", 429},
+		{"an instant far away", &Transport{}, Call{}, "Fri, 01 Jan 2100 00:00:00 GMT", 503},
+		{"an overload", &Transport{}, Call{}, "3901", 503},
+		{"a failure", &Transport{}, Call{}, "3901", 500},
+		{"Retry.MaxWait", &Transport{Retry: Retry{MaxWait: 10 * time.Second}}, Call{}, "11", 429},
+		{"Throttle.MaxWait", &Transport{Throttle: Throttle{MaxWait: 10 * time.Second}}, Call{}, "11", 429},
+		{"a queue for nobody", &Transport{Throttle: Throttle{MaxQueue: -1}}, Call{}, "11", 429},
+		{"Call.MaxWait", &Transport{}, Call{MaxWait: 10 * time.Second}, "11", 429},
+		{"Call.MaxWait below a wider one", &Transport{Retry: Retry{MaxWait: -1}, Throttle: Throttle{MaxWait: -1}}, Call{MaxWait: 10 * time.Second}, "11", 429},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,22 +58,22 @@ func TestAWaitBeyondTheBoundGivesTheAnswerBackAtOnce(t *testing.T) {
 func TestAWaitWithinTheBoundIsWaitedForAndNeverCutShort(t *testing.T) {
 	for _, x := range []struct {
 		name string
-		tr   Transport
+		tr   *Transport
 		call Call
 		code int
 		ask  string
 		want time.Duration
 	}{
-		{"a wait of 64 minutes", Transport{}, Call{}, 429, "3840", 64 * time.Minute},
-		{"a cap on pauses is none on named waits", Transport{Retry: Retry{MaxDelay: time.Second}}, Call{}, 429, "120", 2 * time.Minute},
-		{"a wait as long as the bound", Transport{Retry: Retry{MaxWait: 30 * time.Second}}, Call{}, 429, "30", 30 * time.Second},
-		{"no bound", Transport{Retry: Retry{MaxWait: -1}, Throttle: Throttle{MaxWait: -1}}, Call{}, 429, "7200", 2 * time.Hour},
-		{"a Call without bound", Transport{}, Call{MaxWait: -1}, 429, "7200", 2 * time.Hour},
-		{"a Call with a wider bound", Transport{}, Call{MaxWait: 3 * time.Hour}, 429, "7200", 2 * time.Hour},
-		{"an overload", Transport{}, Call{}, 503, "9", 9 * time.Second},
-		{"a failure", Transport{}, Call{}, 500, "9", 9 * time.Second},
-		{"a bad gateway", Transport{}, Call{}, 502, "9", 9 * time.Second},
-		{"a wait shorter than the pause", Transport{}, Call{}, 500, "0.1", 500 * time.Millisecond},
+		{"a wait of 64 minutes", &Transport{}, Call{}, 429, "3840", 64 * time.Minute},
+		{"a cap on pauses is none on named waits", &Transport{Retry: Retry{MaxDelay: time.Second}}, Call{}, 429, "120", 2 * time.Minute},
+		{"a wait as long as the bound", &Transport{Retry: Retry{MaxWait: 30 * time.Second}}, Call{}, 429, "30", 30 * time.Second},
+		{"no bound", &Transport{Retry: Retry{MaxWait: -1}, Throttle: Throttle{MaxWait: -1}}, Call{}, 429, "7200", 2 * time.Hour},
+		{"a Call without bound", &Transport{}, Call{MaxWait: -1}, 429, "7200", 2 * time.Hour},
+		{"a Call with a wider bound", &Transport{}, Call{MaxWait: 3 * time.Hour}, 429, "7200", 2 * time.Hour},
+		{"an overload", &Transport{}, Call{}, 503, "9", 9 * time.Second},
+		{"a failure", &Transport{}, Call{}, 500, "9", 9 * time.Second},
+		{"a bad gateway", &Transport{}, Call{}, 502, "9", 9 * time.Second},
+		{"a wait shorter than the pause", &Transport{}, Call{}, 500, "0.1", 500 * time.Millisecond},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, random := range []func() float64{lowest, highest} {
