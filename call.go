@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 )
@@ -113,7 +112,7 @@ type callKey struct{}
 // for it, so that a response finds its Info with no allocation of its own.
 type call struct {
 	context.Context
-	wishes Call
+	wishes *Call  // never nil; read only
 	seq    uint64 // order of arrival, kept by retries
 	cost   Cost
 	info   Info
@@ -121,15 +120,17 @@ type call struct {
 	nested bool        // an outer heed retries already
 	above  atomic.Bool // what is below has a heed above it: true until RoundTrip returns
 
-	url url.URL // what the first attempt is sent with, where Base might write to it
-
 	// Of the current attempt.
 	scope    *scope
 	lane     *lane
 	sent     instant
+	received time.Time // when Base had ended
 	feedback Feedback
-	readings [3]Reading
+	readings [1]Reading // room for what nearly every answer says; with more, a call would be too big to be cheap
 }
+
+// unwished is what most calls wish. Nobody writes to it.
+var unwished Call
 
 // Value answers for the call itself and asks the caller's context for all else.
 func (c *call) Value(key any) any {
@@ -142,11 +143,13 @@ func (c *call) Value(key any) any {
 // begin makes the state of one RoundTrip.
 func begin(req *http.Request, seq uint64) *call {
 	ctx := req.Context()
-	c := &call{Context: ctx, seq: seq}
+	c := &call{Context: ctx, seq: seq, wishes: &unwished}
 	if w, ok := ctx.Value(wishKey{}).(*Call); ok {
-		c.wishes = *w
+		c.wishes = w
 		if crossed(req) {
-			c.wishes.Scope, c.wishes.Cost, c.wishes.Idempotent = "", Cost{}, false
+			less := *w
+			less.Scope, less.Cost, less.Idempotent = "", Cost{}, false
+			c.wishes = &less
 		}
 	}
 	if outer, ok := ctx.Value(callKey{}).(*call); ok && outer.above.Load() {
@@ -227,15 +230,4 @@ func join(err, last error) error {
 		return err
 	}
 	return errors.Join(err, last)
-}
-
-// urlOf gives an attempt a URL that Base may write to: were it the caller's,
-// the next attempt would be counted in another scope.
-func (c *call) urlOf(req *http.Request) *url.URL {
-	u := &c.url
-	if c.info.Attempts > 0 {
-		u = new(url.URL) // the first may still be read below
-	}
-	*u = *req.URL
-	return u
 }

@@ -33,36 +33,45 @@ func ParseFeedback(resp *http.Response, now time.Time) Feedback {
 // parseFeedback appends the readings to buf, so that a caller with a buffer allocates nothing.
 func parseFeedback(status int, h http.Header, now time.Time, buf []Reading) Feedback {
 	fb := Feedback{Readings: buf}
+	lain, _ := age(h)
+	fb.parse(status, h, lain, now)
+	return fb
+}
+
+// parse fills an empty Feedback from an answer whose age is lain.
+func (fb *Feedback) parse(status int, h http.Header, lain time.Duration, now time.Time) {
 	base := now // what absolute instants are measured against
 	if v := h["Date"]; len(v) > 0 {
 		if date, ok := httpDate(v[0], now); ok && clockable(date) {
 			fb.Date, base = date, date
-			if age, ok := age(h); ok {
+			if lain > 0 {
 				// An answer out of a cache: its Date is no reading of a clock now.
-				fb.Date, base = time.Time{}, date.Add(age)
+				fb.Date, base = time.Time{}, date.Add(lain)
 			}
 		}
 	}
 	for i := range families {
-		r, ok := families[i].read(h, now, base)
+		f := &families[i]
+		limit, remaining := h[f.limit], h[f.remaining]
+		if len(limit) == 0 && len(remaining) == 0 {
+			continue
+		}
+		r, ok := f.read(h, limit, remaining, now, base)
 		if ok && !(status < 400 && r.void(now)) && !repeats(fb.Readings, &r) {
 			fb.Readings = append(fb.Readings, r)
 		}
 	}
 	var asked time.Time
-	if v := h["Retry-After"]; len(v) > 0 {
-		asked = latest(v, now, base)
+	if status >= 400 { // a redirect's or a poll's Retry-After is no rate limit
+		if v := h["Retry-After"]; len(v) > 0 {
+			asked = latest(v, now, base)
+		}
 	}
 	fb.verdict(status, now, asked)
-	return fb
 }
 
 // read reads one trio. A Reading needs a quota or a remaining; a reset alone says nothing.
-func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
-	limit, remaining := h[f.limit], h[f.remaining]
-	if len(limit) == 0 && len(remaining) == 0 {
-		return r, false
-	}
+func (f *family) read(h http.Header, limit, remaining []string, now, base time.Time) (r Reading, ok bool) {
 	r.From = f.remaining
 	if len(remaining) == 0 {
 		r.From = f.limit
@@ -99,7 +108,9 @@ func (f *family) read(h http.Header, now, base time.Time) (r Reading, ok bool) {
 }
 
 // clockable: an instant that fits nanoseconds since 1970, as all reckoning with clocks here does.
-func clockable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2200 }
+func clockable(t time.Time) bool { return t.Unix() >= 0 && t.Unix() < year2201 }
+
+const year2201 = 7_289_654_400
 
 // void: all zero on an answer that was let through, as gateways write that there is no quota.
 func (r *Reading) void(now time.Time) bool {
@@ -142,11 +153,15 @@ func reset(lines []string, now, base time.Time) (at time.Time, absolute bool) {
 			if line == "" {
 				break
 			}
-			var item string
-			item, line, _ = strings.Cut(line, ",")
-			n, ok := number(strings.TrimSpace(item))
-			if !ok {
-				continue
+			n, ok := digits(line)
+			if ok {
+				line = ""
+			} else {
+				var item string
+				item, line, _ = strings.Cut(line, ",")
+				if n, ok = number(strings.TrimSpace(item)); !ok {
+					continue
+				}
 			}
 			t, ok := magnitude(n)
 			if !ok {
@@ -248,7 +263,7 @@ func (fb *Feedback) verdict(status int, now, asked time.Time) {
 		fb.Kind = KindOverload
 	}
 	if status < 400 {
-		return // a redirect's or a poll's Retry-After is no rate limit
+		return
 	}
 	fb.RetryAt = asked
 	if fb.Limited && fb.Kind == KindPrimary && !asked.After(now) && whole.After(now) {

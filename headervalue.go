@@ -55,6 +55,22 @@ func number(s string) (v float64, ok bool) {
 	return v, true
 }
 
+// digits reads up to 15 digits, which a float64 holds exactly: nearly every field is no more.
+func digits(s string) (v float64, ok bool) {
+	if s == "" || len(s) > 15 {
+		return 0, false
+	}
+	n := int64(0)
+	for i := range len(s) {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	return float64(n), true
+}
+
 // seconds turns a number of seconds into a duration, rounded up to the
 // nanosecond and at most maxWait.
 func seconds(v float64) time.Duration {
@@ -70,6 +86,11 @@ func seconds(v float64) time.Duration {
 // with a window are policies, and are the figure only when there is no bare one.
 // A negative or unreadable item is unknown, and so is one that does not fit.
 func count(lines []string, most bool) (v float64, window time.Duration, ok bool) {
+	if len(lines) == 1 {
+		if n, plain := digits(lines[0]); plain {
+			return n, 0, true
+		}
+	}
 	bare := false
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		for range maxItems {
@@ -240,7 +261,7 @@ func imfFixdate(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t := time.Date(century*100+year, time.Month(at/3+1), day, hour, minute, second, 0, time.UTC)
-	if t.Day() != day { // 31 February
+	if day > 28 && t.Day() != day { // 31 February
 		return time.Time{}, false
 	}
 	return t, true

@@ -21,6 +21,7 @@ var (
 
 func (l *learnLayer) roundTrip(c *call, req *http.Request) (*http.Response, error) {
 	resp, err := l.base.RoundTrip(req)
+	c.received = time.Now()
 	switch {
 	case err != nil && resp != nil:
 		// A faulty base. Exactly one of the two goes up.
@@ -38,15 +39,10 @@ func (l *learnLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 	if resp.Body == nil {
 		resp.Body = http.NoBody
 	}
-	if teaches(resp) {
-		c.feedback = parseFeedback(resp.StatusCode, resp.Header, time.Now(), c.readings[:0])
+	if lain, old := age(resp.Header); !old || resp.StatusCode == http.StatusTooManyRequests { // out of a cache it speaks of the past
+		c.feedback.Readings = c.readings[:0]
+		c.feedback.parse(resp.StatusCode, resp.Header, lain, c.received)
 	}
 	l.watch.answered(c, req, resp, nil)
 	return resp, nil
-}
-
-// teaches: an answer out of a cache speaks of the past.
-func teaches(resp *http.Response) bool {
-	_, aged := age(resp.Header)
-	return !aged || resp.StatusCode == http.StatusTooManyRequests
 }

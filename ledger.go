@@ -87,10 +87,8 @@ func (l *ledger) decide(now instant, known []Limit, cost Cost, ahead int) verdic
 		}
 	}
 	l.notice()
-	at := now.time()
 	for _, k := range known {
-		m := l.meter(k)
-		d, impossible := m.wait(at, cost)
+		d, impossible := l.meter(k).wait(now.time(), cost)
 		if impossible {
 			return verdict{reason: ReasonImpossible, limit: k, impossible: true}
 		}
@@ -212,9 +210,12 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, load{l.spent.of(w.id.unit), l.inflight.of(w.id.unit)}, fb.Limited)
 		}
 	}
-	told := fb.RetryAt.Sub(received.time())
+	var told time.Duration
+	if !fb.RetryAt.IsZero() {
+		told = fb.RetryAt.Sub(received.time())
+	}
 	switch {
-	case (fb.Limited || fb.Kind == KindOverload) && !fb.RetryAt.IsZero() && told > 0:
+	case (fb.Limited || fb.Kind == KindOverload) && told > 0:
 		held = onTop(told, random)
 		l.refusals = 0
 	case fb.Limited && sent.mono >= l.hold:

@@ -86,7 +86,7 @@ func (l *throttleLayer) send(c *call, req *http.Request, grant Grant) (resp *htt
 			l.lend(resp, c.scope, c.lane)
 		}
 	}()
-	c.feedback = Feedback{}
+	c.feedback, c.received = Feedback{}, time.Time{}
 	c.info.Attempts++
 	l.watch.sent(c, req)
 	resp, err = l.next.roundTrip(c, req)
@@ -96,7 +96,10 @@ func (l *throttleLayer) send(c *call, req *http.Request, grant Grant) (resp *htt
 
 // land books the end of a flight: what it cost, and what the answer said.
 func (l *throttleLayer) land(c *call, grant Grant, charged bool) {
-	now := l.line.now()
+	if c.received.IsZero() { // a panic below
+		c.received = time.Now()
+	}
+	now := l.line.at(c.received)
 	s, fb := c.scope, &c.feedback
 	random := 0.0
 	if fb.Limited || fb.Kind != KindNone {

@@ -308,13 +308,14 @@ func (l *retryLayer) pause(c *call, policy *Retry, o outcome, pauses *backoff.Ba
 // attempt makes the request of one send: a header map of its own where the
 // base might write to it, a fresh body from the second send on.
 func (l *retryLayer) attempt(c *call, req *http.Request) (*http.Request, error) {
-	r := req.WithContext(c)
+	var r *http.Request
 	if l.clones {
-		r.Header = req.Header.Clone()
-		r.URL = c.urlOf(req)
-	}
-	if r.Header == nil {
-		r.Header = make(http.Header)
+		r = outgo(c, req)
+	} else {
+		r = req.WithContext(c)
+		if r.Header == nil {
+			r.Header = make(http.Header)
+		}
 	}
 	if c.info.Attempts > 0 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {
 		body, err := req.GetBody()

@@ -22,6 +22,7 @@ type scopes struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	live  *simplelru.LRU[scopeKey, *scope]
+	last  *scope           // the one asked for last: at the front already
 	debts map[uint64]int64 // hash of the key: the monotonic instant before which it may not send
 	most  int
 	swept int64 // when debts were last swept
@@ -39,7 +40,11 @@ func newScopes(seed maphash.Seed, most int) *scopes {
 func (m *scopes) get(key scopeKey, now func() instant) *scope {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.last != nil && m.last.key == key {
+		return m.last
+	}
 	if s, ok := m.live.Get(key); ok {
+		m.last = s
 		return s
 	}
 	s := &scope{key: key, name: key.display()}
@@ -54,6 +59,7 @@ func (m *scopes) get(key scopeKey, now func() instant) *scope {
 		}
 	}
 	m.live.Add(key, s)
+	m.last = s
 	return s
 }
 
