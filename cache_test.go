@@ -401,7 +401,7 @@ func TestCacheGivesACallerThatWentAwayItsError(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		req := r.request("GET", cacheURL).WithContext(ctx)
-		closed := new(countedBody)
+		closed := new(countingBody)
 		req.Body = closed
 		got := r.do(req)
 		if !errors.Is(got.err, context.Canceled) || !errors.Is(got.err, cause) || r.sends() != 1 {
@@ -423,10 +423,10 @@ func TestCacheGivesACallerThatWentAwayItsError(t *testing.T) {
 	})
 }
 
-type countedBody struct{ n int }
+type countingBody struct{ n int }
 
-func (b *countedBody) Read([]byte) (int, error) { return 0, io.EOF }
-func (b *countedBody) Close() error             { b.n++; return nil }
+func (b *countingBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (b *countingBody) Close() error             { b.n++; return nil }
 
 func TestCacheHitIsItsCallersOwn(t *testing.T) {
 	r := newCacheRig(t, always(200, "body of many", "Cache-Control: max-age=60", "X-A: 1", "X-A: 2"))

@@ -68,7 +68,7 @@ func inBubble(t *testing.T, tr *Transport, base *answers, f func(t *testing.T)) 
 	})
 }
 
-func ask(ctx context.Context, tr *Transport, path string) (*http.Response, error) {
+func visit(ctx context.Context, tr *Transport, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://api.test"+path, nil)
 	if err != nil {
 		return nil, err
@@ -81,10 +81,10 @@ func TestAFullQueueRefusesAtOnceAndSaysSo(t *testing.T) {
 	inBubble(t, tr, base, func(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
-			wg.Go(func() { _, _ = ask(t.Context(), tr, "/") })
+			wg.Go(func() { _, _ = visit(t.Context(), tr, "/") })
 			synctest.Wait()
 		}
-		_, err := ask(t.Context(), tr, "/third")
+		_, err := visit(t.Context(), tr, "/third")
 		var limited *LimitError
 		if !errors.As(err, &limited) || limited.Reason != ReasonQueue || !strings.Contains(err.Error(), "MaxQueue") {
 			t.Errorf("error is %v, want a full queue", err)
@@ -99,11 +99,11 @@ func TestAFullQueueRefusesAtOnceAndSaysSo(t *testing.T) {
 func TestANegativeMaxQueueLetsNobodyWait(t *testing.T) {
 	tr, base := &Transport{Throttle: Throttle{MaxQueue: -1}, Retry: Retry{MaxAttempts: -1}}, &answers{reply: limitedBy(0, "10")}
 	inBubble(t, tr, base, func(t *testing.T) {
-		if resp, err := ask(t.Context(), tr, "/"); err != nil || resp.StatusCode != 429 {
+		if resp, err := visit(t.Context(), tr, "/"); err != nil || resp.StatusCode != 429 {
 			t.Fatalf("%v, %v; want the 429 itself", resp, err)
 		}
 		start := time.Now()
-		if _, err := ask(t.Context(), tr, "/"); !errors.Is(err, ErrLimited) || time.Since(start) != 0 {
+		if _, err := visit(t.Context(), tr, "/"); !errors.Is(err, ErrLimited) || time.Since(start) != 0 {
 			t.Errorf("error %v after %v, want ErrLimited at once", err, time.Since(start))
 		}
 	})
@@ -131,11 +131,11 @@ func TestANewcomerThatMeetsALongHoldIsRefusedAtOnce(t *testing.T) {
 			tr, base := &Transport{Throttle: x.tr}, &answers{reply: limitedBy(0, x.wait)}
 			inBubble(t, tr, base, func(t *testing.T) {
 				never := Call{Retry: &Retry{MaxAttempts: -1}}
-				if resp, err := ask(WithCall(t.Context(), never), tr, "/first"); err != nil || resp.StatusCode != 429 {
+				if resp, err := visit(WithCall(t.Context(), never), tr, "/first"); err != nil || resp.StatusCode != 429 {
 					t.Fatalf("%v, %v", resp, err)
 				}
 				start := time.Now()
-				resp, err := ask(WithCall(t.Context(), x.call), tr, "/newcomer")
+				resp, err := visit(WithCall(t.Context(), x.call), tr, "/newcomer")
 				took := time.Since(start)
 				if x.refused {
 					var limited *LimitError
@@ -163,7 +163,7 @@ func TestAHoldThatComesLaterDismissesThoseWhoCannotWaitForItsEnd(t *testing.T) {
 	}
 	tr, base := new(Transport), &answers{reply: reply}
 	inBubble(t, tr, base, func(t *testing.T) {
-		if _, err := ask(t.Context(), tr, "/first"); err != nil {
+		if _, err := visit(t.Context(), tr, "/first"); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
@@ -172,7 +172,7 @@ func TestAHoldThatComesLaterDismissesThoseWhoCannotWaitForItsEnd(t *testing.T) {
 		var mu sync.Mutex
 		wait := func(name string, bound time.Duration) {
 			wg.Go(func() {
-				_, err := ask(WithCall(t.Context(), Call{MaxWait: bound}), tr, "/"+name)
+				_, err := visit(WithCall(t.Context(), Call{MaxWait: bound}), tr, "/"+name)
 				mu.Lock()
 				defer mu.Unlock()
 				log = append(log, fmt.Sprintf("%s: %v after %v", name, err == nil, time.Since(start)))
@@ -196,17 +196,17 @@ func TestSpreadingGivesWayToADeadline(t *testing.T) {
 	}
 	tr, base := new(Transport), &answers{reply: reply}
 	inBubble(t, tr, base, func(t *testing.T) {
-		if _, err := ask(t.Context(), tr, "/"); err != nil {
+		if _, err := visit(t.Context(), tr, "/"); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := ask(ctx, tr, "/"); err != nil || time.Since(start) != 0 {
+		if _, err := visit(ctx, tr, "/"); err != nil || time.Since(start) != 0 {
 			t.Errorf("error %v after %v; a unit was left, and the deadline is near", err, time.Since(start))
 		}
 		start = time.Now()
-		if _, err := ask(t.Context(), tr, "/"); err != nil || time.Since(start) != 30*time.Second {
+		if _, err := visit(t.Context(), tr, "/"); err != nil || time.Since(start) != 30*time.Second {
 			t.Errorf("error %v after %v, want the last unit in the middle of what is left", err, time.Since(start))
 		}
 	})
@@ -289,7 +289,7 @@ func TestAStreamDoesNotHoldUpThoseBehindIt(t *testing.T) {
 		})
 		synctest.Wait()
 		start := time.Now()
-		if _, err := ask(t.Context(), tr, "/"); err != nil || time.Since(start) != 0 {
+		if _, err := visit(t.Context(), tr, "/"); err != nil || time.Since(start) != 0 {
 			t.Errorf("error %v after %v behind a stream", err, time.Since(start))
 		}
 		close(block)
@@ -314,7 +314,7 @@ func TestAPanicBelowLeavesNothingTaken(t *testing.T) {
 				}()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				_, _ = ask(ctx, tr, "/")
+				_, _ = visit(ctx, tr, "/")
 			}()
 		}
 		throttle := tr.chain.layers[1].(*throttleLayer)
@@ -349,7 +349,7 @@ func TestABudgetThatCannotDecideLetsNothingThrough(t *testing.T) {
 	broken := errors.New("store gone")
 	tr, base := &Transport{Budget: &failingBudget{Budget: NewBudget(), err: broken}}, new(answers)
 	inBubble(t, tr, base, func(t *testing.T) {
-		_, err := ask(t.Context(), tr, "/")
+		_, err := visit(t.Context(), tr, "/")
 		if !errors.Is(err, broken) || base.count() != 0 {
 			t.Errorf("error %v and %d sends, want the store's error and none", err, base.count())
 		}
@@ -361,7 +361,7 @@ func TestABudgetIsAskedAgainWhenItsWaitIsOver(t *testing.T) {
 	tr, base := &Transport{Budget: budget}, new(answers)
 	inBubble(t, tr, base, func(t *testing.T) {
 		start := time.Now()
-		resp, err := ask(t.Context(), tr, "/")
+		resp, err := visit(t.Context(), tr, "/")
 		if err != nil || time.Since(start) != 6*time.Second || budget.asked != 3 {
 			t.Fatalf("error %v after %v and %d questions, want 6s and 3", err, time.Since(start), budget.asked)
 		}
