@@ -199,7 +199,7 @@ func TestCacheA304ThatForbidsStoringEndsTheEntry(t *testing.T) {
 }
 
 func TestCacheClosesTheBodyOfA304(t *testing.T) {
-	body := new(countedBody)
+	body := new(countingBody)
 	r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {
 		if len(req.Header) > 0 {
 			resp := cacheReply(304, "")
@@ -389,7 +389,7 @@ func TestCacheServesStaleInPlaceOfAnError(t *testing.T) {
 				r := newCacheRig(t, always(200, "good", "Cache-Control: "+tt.stored, `ETag: "a"`))
 				r.get(cacheURL)
 				time.Sleep(tt.at * time.Second)
-				body := &countedBody{}
+				body := &countingBody{}
 				r.origin = func(*http.Request) (*http.Response, error) {
 					if tt.status == 0 {
 						return nil, lost
