@@ -48,8 +48,10 @@ func (m *scopes) get(key scopeKey, now func() instant) *scope {
 		return s
 	}
 	s := &scope{key: key, name: key.display()}
-	if m.live.Len() >= m.most {
-		m.evict(now())
+	for range 2 { // two, so that a crowd that could not leave is worn down afterwards
+		if m.live.Len() >= m.most {
+			m.evict(now())
+		}
 	}
 	if len(m.debts) > 0 {
 		h := maphash.Comparable(m.seed, key)

@@ -37,6 +37,7 @@ type window struct {
 	metered  bool    // some answer stated what remains
 	rolled   bool    // the reset has passed and no answer has confirmed the new window yet
 	fresh    bool    // rolled, and the ledger has not yet taken notice
+	doubtful bool    // rolled while the clocks disagreed
 	rolledAt int64
 	late     int64 // how much later than told this server's resets turned out to be
 
@@ -59,6 +60,7 @@ func (w *window) roll(now instant) {
 	}
 	w.told, w.own = units, units
 	w.rolled, w.fresh, w.rolledAt = true, true, now.mono
+	w.doubtful = w.ends.doubtful(now)
 	w.before, w.ends = w.ends, edge{}
 }
 
@@ -146,7 +148,7 @@ func (w *window) believe(remaining float64, e edge, at int64, l load) {
 func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refused bool) {
 	newest := sent.mono >= w.newest
 	if e.known() {
-		e.hi += w.late
+		e = e.later(w.late)
 	}
 	if newest {
 		w.limit = r.Limit
@@ -171,6 +173,13 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refus
 			w.believe(r.Remaining, e, received.mono, l)
 		}
 		return
+	}
+	if !e.known() && !w.rolled {
+		// No word of the reset: of the window that is known, if that has not ended.
+		if w.roll(received); !w.rolled {
+			w.same(r, w.ends, sent, received, l, refused)
+			return
+		}
 	}
 	if w.rolled {
 		w.confirm(r, e, sent, received, l, newest)
@@ -211,8 +220,7 @@ func (w *window) confirm(r *Reading, e edge, sent, received instant, l load, new
 		// The server still speaks of the old window: its resets come later
 		// than it tells. Wait on, and remember by how much.
 		w.late = min(max(2*w.late, int64(50*time.Millisecond)), int64(time.Second))
-		at := e.now(received)
-		w.believe(0, edge{lo: at, hi: at + w.late, wall: e.wall}, received.mono, l)
+		w.believe(0, edge{lo: received.mono, hi: received.mono + w.late}, received.mono, l)
 	case newest && after:
 		w.told = min(w.told, r.Remaining)
 	}
