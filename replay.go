@@ -38,10 +38,12 @@ func permanent(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var verify *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
 	switch {
 	case errors.As(err, &dns):
 		return dns.IsNotFound
-	case errors.As(err, &host), errors.As(err, &authority), errors.As(err, &invalid), errors.As(err, &verify):
+	case errors.As(err, &host), errors.As(err, &authority), errors.As(err, &invalid), errors.As(err, &verify),
+		errors.As(err, &noTLS):
 		return true
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrSkipAltProtocol), errors.Is(err, http.ErrSchemeMismatch),
 		errors.Is(err, errScheme), errors.Is(err, ErrLimited):

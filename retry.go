@@ -2,6 +2,7 @@ package heed
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -335,6 +336,9 @@ func (l *retryLayer) final(c *call, req *http.Request, resp *http.Response, err 
 	}
 	var limited *LimitError
 	var failed *CallError
+	if noTLS, ok := err.(tls.RecordHeaderError); ok && string(noTLS.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch // as http.Client has it, which cannot see through a CallError
+	}
 	switch {
 	case errors.As(err, &limited):
 		limited.Info = c.info
