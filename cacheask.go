@@ -119,7 +119,7 @@ func matchesAny(lines []string, tag string) bool {
 			if end < 0 {
 				return false
 			}
-			if tag != "" && opaque(tag) == rest[:end+2] {
+			if opaque(tag) == rest[:end+2] {
 				return true
 			}
 			line = rest[end+2:]

@@ -143,6 +143,53 @@ func TestCacheHoldsNoByteBack(t *testing.T) {
 	r.want(r.get(cacheURL), "hit", "firstsecond", 1)
 }
 
+func TestCacheKeepsNoMoreOfABodyThanItMayStore(t *testing.T) {
+	body := bytes.Repeat([]byte("x"), 100_000)
+	for _, tt := range []struct {
+		name   string
+		length int64
+		reads  int
+		most   int
+	}{
+		{"past the cap, byte by byte", -1, 100, 50_000},
+		{"past the cap at once", -1, 60_000, 0},
+		{"past its own length", 1000, 300, 1000},
+		{"past its own length at once", 1000, 1001, 0},
+	} {
+		r := newCacheRig(t, func(*http.Request) (*http.Response, error) {
+			resp := cacheReply(200, "", "Cache-Control: max-age=60")
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), tt.length
+			return resp, nil
+		})
+		r.layer.cache.MaxEntry = 50_000
+		req := r.request("GET", cacheURL)
+		resp, err := r.layer.roundTrip(begin(req, 1), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, most, buf := resp.Body.(*fill), 0, make([]byte, tt.reads)
+		for err == nil {
+			_, err = resp.Body.Read(buf)
+			most = max(most, cap(f.copied))
+		}
+		if most > tt.most || most < tt.most/2 || !f.over || r.layer.cache.Len() != 0 {
+			t.Errorf("%s: %d bytes were copied, at most %d may be; over: %v", tt.name, most, tt.most, f.over)
+		}
+	}
+}
+
+func TestCacheWastesLittleOnABodyWhoseLengthWasNotKnown(t *testing.T) {
+	r := newCacheRig(t, func(*http.Request) (*http.Response, error) {
+		resp := cacheReply(200, strings.Repeat("x", 33_000), "Cache-Control: max-age=60")
+		resp.ContentLength = -1
+		return resp, nil
+	})
+	r.get(cacheURL)
+	if got := r.layer.cache.Bytes(); got < 33_000 || got > 33_000*9/8+3000 {
+		t.Errorf("33000 bytes take %d", got)
+	}
+}
+
 func TestCacheGivesEveryByteOfABodyTooLargeToKeep(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789"), 100_000)
 	r := newCacheRig(t, func(*http.Request) (*http.Response, error) {

@@ -74,8 +74,11 @@ func cutItem(line string) (item, rest string, closed bool) {
 
 // read takes one directive into account.
 func (d *directives) read(item string) {
-	name, value, given := strings.Cut(item, "=")
-	switch strings.ToLower(strings.Trim(name, " \t")) {
+	name, value, given := strings.Cut(strings.Trim(item, " \t"), "=")
+	if bare := strings.TrimRight(name, " \t"); bare != name {
+		name, value = bare, "" // no value has whitespace before its equals sign
+	}
+	switch strings.ToLower(name) {
 	case "no-store":
 		d.noStore = true
 	case "no-cache":

@@ -47,6 +47,7 @@ func TestCacheControlIsReadDirectiveByDirective(t *testing.T) {
 		{"twice, the larger first (4.2.1)", []string{"max-age=60, max-age=0"}, directives{maxAge: sec(0)}},
 		{"twice, on two lines", []string{"max-age=1", "max-age=1800"}, directives{maxAge: sec(1)}},
 		{"min-fresh twice", []string{"min-fresh=1, min-fresh=9"}, directives{minFresh: sec(9)}},
+		{"min-fresh twice, the larger first", []string{"min-fresh=9, min-fresh=1"}, directives{minFresh: sec(9)}},
 		{"a string without an end", []string{`x="no-cache, max-age=1`, "must-understand"}, directives{noStore: true}},
 		{"must-understand", []string{"must-understand, no-store"}, directives{noStore: true, mustUnderstand: true}},
 		{"more lines than are read", slices.Repeat([]string{"public"}, maxLines+1), directives{public: true, noStore: true}},
@@ -140,6 +141,9 @@ func TestCacheDateIsReadToTheLetter(t *testing.T) {
 		}
 	}
 	// RFC 9110, 5.6.7: two digits of a year are never more than 50 years ahead.
+	if got, ok := cacheDate("Sunday, 06-Nov-60 08:49:37 GMT", now.AddDate(-26, 0, 0)); !ok || got.Year() != 1960 {
+		t.Errorf("in the year 2000, 60 is %d", got.Year())
+	}
 	for s, year := range map[string]int{"Sunday, 06-Nov-94 08:49:37 GMT": 1994, "Sunday, 06-Nov-70 08:49:37 GMT": 2070, "Sunday, 06-Nov-77 08:49:37 GMT": 1977} {
 		if got, ok := cacheDate(s, now); !ok || got.Year() != year {
 			t.Errorf("%q is of %d, %v", s, got.Year(), ok)

@@ -49,6 +49,26 @@ func TestCacheA304FreshensWhatIsStored(t *testing.T) {
 	})
 }
 
+func TestCacheA304BeginsANewAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {
+			if len(req.Header) > 0 {
+				return cacheReply(304, ""), nil
+			}
+			return cacheReply(200, "v", `ETag: "a"`, "Cache-Control: max-age=601", "Age: 600"), nil
+		})
+		r.get(cacheURL)
+		time.Sleep(2 * time.Second)
+		r.want(r.get(cacheURL), "revalidated", "v", 2)
+		time.Sleep(600 * time.Second)
+		got := r.get(cacheURL)
+		r.want(got, "hit", "v", 2)
+		if got.Header.Get("Age") != "600" {
+			t.Errorf("Age %q", got.Header.Get("Age"))
+		}
+	})
+}
+
 func TestCacheAsksOncePerLifetimeForAsLongAsItIsConfirmed(t *testing.T) {
 	for _, date := range []string{"now", "none", "fixed"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -252,6 +272,7 @@ func TestCacheAnswersTheConditionsOfItsCaller(t *testing.T) {
 		{"not modified since", []string{"Last-Modified: " + day}, []string{"If-Modified-Since: " + day}, 304},
 		{"modified since", []string{"Last-Modified: Sat, 01 Jan 2000 00:00:01 GMT"}, []string{"If-Modified-Since: " + day}, 200},
 		{"since a date that is none", []string{"Last-Modified: " + day}, []string{"If-Modified-Since: then"}, 200},
+		{"since two dates", []string{"Last-Modified: " + day}, []string{"If-Modified-Since: " + day, "If-Modified-Since: " + day}, 200},
 		{"no Last-Modified: by Date", nil, []string{"If-Modified-Since: Sat, 01 Jan 2050 00:00:00 GMT"}, 304},
 		{"the tag goes first", []string{`ETag: "a"`, "Last-Modified: " + day}, []string{`If-None-Match: "b"`, "If-Modified-Since: " + day}, 200},
 	} {
