@@ -126,7 +126,9 @@ type call struct {
 	sent     instant
 	received time.Time // when Base had ended
 	feedback Feedback
-	readings [1]Reading // room for what nearly every answer says; with more, a call would be too big to be cheap
+	readings [1]Reading // room for what nearly every answer says
+
+	first outgoing // of the first attempt; part of the call, since nearly every call needs just one
 }
 
 // unwished is what most calls wish. Nobody writes to it.

@@ -309,15 +309,11 @@ func (l *retryLayer) pause(c *call, policy *Retry, o outcome, pauses *backoff.Ba
 // attempt makes the request of one send: a header map of its own where the
 // base might write to it, a fresh body from the second send on.
 func (l *retryLayer) attempt(c *call, req *http.Request) (*http.Request, error) {
-	var r *http.Request
-	if l.clones {
-		r = outgo(c, req)
-	} else {
-		r = req.WithContext(c)
-		if r.Header == nil {
-			r.Header = make(http.Header)
-		}
+	o := &c.first
+	if c.info.Attempts > 0 {
+		o = new(outgoing) // the first may still be read below
 	}
+	r := o.copy(c, req, l.clones)
 	if c.info.Attempts > 0 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {
 		body, err := req.GetBody()
 		if err != nil {
