@@ -466,15 +466,16 @@ func TestCacheNeverChangesTheRequest(t *testing.T) {
 			return cacheReply(200, "v", "Cache-Control: max-age=1", `ETag: "a"`), nil
 		})
 		req := r.request("GET", cacheURL, "X-A: 1")
-		req.Header["x-odd"] = []string{"2"}
+		odd := "x-odd"
+		req.Header[odd] = []string{"2"}
 		for range 3 {
 			r.do(req)
 			time.Sleep(2 * time.Second)
 		}
-		if len(req.Header) != 2 || req.Header.Get("X-A") != "1" || req.Header["x-odd"][0] != "2" {
+		if len(req.Header) != 2 || req.Header.Get("X-A") != "1" || req.Header[odd][0] != "2" {
 			t.Errorf("the caller's header is now %v", req.Header)
 		}
-		if last := r.sent[2]; last.Header["x-odd"] == nil || last.Header.Get("If-None-Match") != `"a"` {
+		if last := r.sent[2]; last.Header[odd] == nil || last.Header.Get("If-None-Match") != `"a"` {
 			t.Errorf("what was sent lacks a field: %v", last.Header)
 		}
 	})
@@ -591,6 +592,39 @@ func TestCacheHeadThatWasSentUpdatesTheGet(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCacheHeadThatFailsSaysNothingOfTheGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCacheRig(t, always(200, "v", "Cache-Control: max-age=1", "X-Gone: 1"))
+		r.get(cacheURL)
+		time.Sleep(2 * time.Second)
+		r.origin = func(*http.Request) (*http.Response, error) {
+			resp := cacheReply(404, "", "Cache-Control: max-age=60")
+			resp.ContentLength = -1
+			return resp, nil
+		}
+		if got := r.do(r.request("HEAD", cacheURL)); got.StatusCode != 404 {
+			t.Fatal(got.StatusCode)
+		}
+		r.origin = always(200, "w", "Cache-Control: max-age=60")
+		r.want(r.get(cacheURL), "stored", "w", 3)
+	})
+}
+
+func TestCacheHeadReplacesAHeadWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCacheRig(t, always(200, "", "Cache-Control: max-age=1", "X-Gone: 1"))
+		head := func() cacheGot { return r.do(r.request("HEAD", cacheURL)) }
+		head()
+		time.Sleep(2 * time.Second)
+		r.origin = always(200, "", "Cache-Control: max-age=60")
+		r.want(head(), "stored", "", 2)
+		got := head()
+		if r.want(got, "hit", "", 2); got.Header.Get("X-Gone") != "" {
+			t.Errorf("a field of the answer before is still there: %v", got.Header)
+		}
+	})
 }
 
 func TestCacheWaitsBelowItAreNoPartOfAge(t *testing.T) {

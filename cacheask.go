@@ -130,6 +130,3 @@ func matchesAny(lines []string, tag string) bool {
 
 // opaque is an entity tag without its mark of weakness.
 func opaque(tag string) string { return strings.TrimPrefix(tag, "W/") }
-
-// strong says that a non-empty entity tag is a strong validator.
-func strong(tag string) bool { return tag != "" && !strings.HasPrefix(tag, "W/") }

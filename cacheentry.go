@@ -137,12 +137,11 @@ func (e *entry) lastModified() string {
 }
 
 // confirmedBy says that a 304 speaks of this entry (RFC 9111, 4.3.4): what
-// validators it has are the entry's own.
+// validators it has are the entry's own. Entity tags are compared weakly, as
+// If-None-Match was by the server: one that compression made weak on the way
+// comes back strong in the 304 of common servers.
 func (e *entry) confirmedBy(from http.Header) bool {
 	if lines := from["Etag"]; len(lines) > 0 && lines[0] != "" {
-		if strong(lines[0]) && strong(e.etag()) {
-			return lines[0] == e.etag()
-		}
 		return opaque(lines[0]) == opaque(e.etag())
 	}
 	if lines := from["Last-Modified"]; len(lines) > 0 {

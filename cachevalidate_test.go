@@ -202,6 +202,40 @@ func TestCacheA304ThatSpeaksOfAnotherAnswerIsNotBelieved(t *testing.T) {
 	}
 }
 
+func TestCacheEntryThatA304DoesNotSpeakOfIsGone(t *testing.T) {
+	n := 0
+	r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {
+		if n++; len(req.Header) > 0 {
+			return cacheReply(304, "", `ETag: "b"`), nil
+		}
+		return cacheReply(200, fmt.Sprint("v", n), `ETag: "a"`, []string{"Cache-Control: max-age=0", "Cache-Control: no-store"}[min(n-1, 1)]), nil
+	})
+	r.get(cacheURL)
+	r.want(r.get(cacheURL), "miss", "v3", 3)
+	if n := r.layer.cache.Len(); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestCacheEntryIsNeverChangedInPlace(t *testing.T) {
+	r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {
+		if len(req.Header) > 0 {
+			return cacheReply(304, "", "X-A: new", "Cache-Control: max-age=60"), nil
+		}
+		return cacheReply(200, "v", `ETag: "a"`, "Cache-Control: max-age=0", "X-A: old"), nil
+	})
+	r.get(cacheURL)
+	old := r.layer.cache.shelf.recent.Values()[0]
+	before := fmt.Sprint(*old)
+	r.want(r.get(cacheURL), "revalidated", "v", 2)
+	if now := fmt.Sprint(*old); now != before {
+		t.Errorf("an entry that another caller may be reading changed from\n%s to\n%s", before, now)
+	}
+	if next := r.layer.cache.shelf.recent.Values()[0]; next == old || next.header.Get("X-A") != "new" {
+		t.Error("and the news is not stored")
+	}
+}
+
 func TestCacheA304ThatForbidsStoringEndsTheEntry(t *testing.T) {
 	for _, says := range []string{"Cache-Control: no-store", "Vary: *"} {
 		r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {

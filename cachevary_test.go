@@ -174,6 +174,19 @@ func TestCacheDoesNotTakeADefaultAnswerForEveryVariant(t *testing.T) {
 	}
 }
 
+func TestCacheFindsADefaultAnswerAgain(t *testing.T) {
+	r := newCacheRig(t, func(req *http.Request) (*http.Response, error) {
+		if req.Header.Get("Accept-Language") != "" {
+			return cacheReply(200, "fr", "Cache-Control: max-age=60", "Vary: Accept-Language"), nil
+		}
+		return cacheReply(200, "default", "Cache-Control: max-age=60"), nil
+	})
+	r.want(r.get(cacheURL, "Accept-Language: fr"), "stored", "fr", 1)
+	r.want(r.get(cacheURL), "stored", "default", 2)
+	r.want(r.get(cacheURL), "hit", "default", 2)
+	r.want(r.get(cacheURL, "Accept-Language: fr"), "hit", "fr", 2)
+}
+
 func TestCachePrefersTheNewestOfSeveralThatMatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vary, body := "Vary: X-A", "by A"
