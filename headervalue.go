@@ -260,7 +260,16 @@ func imfFixdate(s string) (time.Time, bool) {
 		hour > 23 || minute > 59 || second > 59 || day < 1 {
 		return time.Time{}, false
 	}
-	t := time.Date(century*100+year, time.Month(at/3+1), day, hour, minute, second, 0, time.UTC)
+	// The days since 1970. Years begin in March here, so that a leap day is the last of its year.
+	y, m := century*100+year, at/3+1
+	if m <= 2 {
+		y, m = y-1, m+12
+	}
+	if y < 0 { // before March of the year 0 the divisions below would round the wrong way
+		return time.Time{}, false
+	}
+	since := 365*y + y/4 - y/100 + y/400 + (153*m-457)/5 + day - 719_469
+	t := time.Unix(int64(since*86_400+hour*3600+minute*60+second), 0).UTC()
 	if day > 28 && t.Day() != day { // 31 February
 		return time.Time{}, false
 	}

@@ -156,7 +156,7 @@ func (r *Retry) retryable(o outcome) bool {
 	if r.Statuses != nil {
 		return slices.Contains(r.Statuses, o.status)
 	}
-	return slices.Contains(defaultStatuses, o.status) || o.status == http.StatusRequestEntityTooLarge && o.told > 0
+	return o.status >= 400 && slices.Contains(defaultStatuses, o.status) || o.status == http.StatusRequestEntityTooLarge && o.told > 0
 }
 
 // retryLayer sends a call until it succeeds or there is a reason to stop. It
