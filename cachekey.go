@@ -118,8 +118,6 @@ var hints = [...]string{
 // personal says that a field, by its canonical name, may say who asks.
 func personal(name string) bool {
 	switch name {
-	case "Cookie", "Authorization":
-		return true
 	case "Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Cache-Control", "Pragma", "Content-Type",
 		"If-None-Match", "If-Modified-Since", "Referer", "Origin", "Idempotency-Key", "X-Idempotency-Key":
 		return false

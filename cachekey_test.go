@@ -61,6 +61,10 @@ func TestCacheKeysAreOfTheTargetURI(t *testing.T) {
 	if text(request("http://10.0.0.1/x", "API.test:80")) != own {
 		t.Error("the Host is not normalised")
 	}
+	bare := &http.Request{URL: &url.URL{Scheme: "http", Host: "h", Path: "x/y"}}
+	if text(bare) != text(request("http://h/x/y", "")) || text(bare) == text(request("http://hx/y", "")) {
+		t.Errorf("a path without its slash gives %q", text(bare))
+	}
 	if opaque := (&http.Request{URL: &url.URL{Scheme: "http", Host: "api.test", Opaque: "//api.test/x"}}); text(opaque) == text(request("http://api.test/", "")) {
 		t.Error("an opaque URL is taken for the root")
 	}
