@@ -68,7 +68,7 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 	}
 	for told := false; ; {
 		if v.reason == ReasonPace && hopeless(v, w, now) {
-			v = verdict{} // there are units: spreading them gives way to a deadline
+			v = w.rest(now) // there are units: spreading them gives way to a deadline, but a Budget's word does not
 		}
 		if w.refused != nil {
 			v = *w.refused
@@ -126,10 +126,19 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 // look decides anew for the first in line. The scope is locked.
 func (l *throttleLayer) look(c *call, w *waiter, s *scope, now instant) verdict {
 	v := s.ledger.decide(now, l.local(c.lane), c.cost, 0)
-	if d := time.Duration(w.notBefore - now.mono); v.wait < d {
-		return verdict{wait: d, reason: ReasonBudget, limit: v.limit}
+	if rest := w.rest(now); v.wait < rest.wait {
+		rest.limit = v.limit
+		return rest
 	}
 	return v
+}
+
+// rest is what is left of the wait that a Budget named; to ask it earlier is to ask in vain.
+func (w *waiter) rest(now instant) verdict {
+	if d := time.Duration(w.notBefore - now.mono); d > 0 {
+		return verdict{wait: d, reason: ReasonBudget}
+	}
+	return verdict{}
 }
 
 // claim takes what the first in line needs: concurrency slots, its own
