@@ -210,3 +210,41 @@ func TestAMaxWaitOfACallBoundsTheQueueToo(t *testing.T) {
 		}
 	})
 }
+
+// strictBudget says yes once an instant has come, and counts how often it is asked.
+type strictBudget struct {
+	from time.Time
+	asks int
+}
+
+func (b *strictBudget) Take(context.Context, string, []Limit, Cost) (Grant, error) {
+	b.asks++
+	if d := time.Until(b.from); d > 0 {
+		return Grant{Wait: d, Binding: -1}, nil
+	}
+	return Grant{OK: true, Binding: -1}, nil
+}
+func (b *strictBudget) Settle(context.Context, Grant, Cost) error     { return nil }
+func (b *strictBudget) Learn(context.Context, string, Feedback) error { return nil }
+
+func TestABudgetIsNotAskedBeforeTheTimeThatItNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &strictBudget{from: time.Now()}
+		tr := &Transport{Base: script(answer(200, "RateLimit-Limit: 100", "RateLimit-Remaining: 3", "RateLimit-Reset: 300")), Budget: b}
+		resp, err := fetch(t, t.Context(), tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content(t, resp)
+		// The last units are paced over minutes, which gives way to the deadline; the Budget's word does not.
+		b.asks, b.from = 0, time.Now().Add(400*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		resp, err = fetch(t, ctx, tr)
+		if err != nil || time.Since(start) != 400*time.Millisecond || b.asks != 2 {
+			t.Fatalf("%v after %v; the Budget was asked %d times, want 2", err, time.Since(start), b.asks)
+		}
+		content(t, resp)
+	})
+}
