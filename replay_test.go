@@ -18,11 +18,11 @@ import (
 )
 
 // replayable makes a request whose body can be sent again, and all bodies made for it.
-func replayable(t *testing.T, ctx context.Context, method string, payload []byte) (*http.Request, *[]*countedBody) {
+func replayable(t *testing.T, ctx context.Context, method string, payload []byte) (*http.Request, *[]*callerBody) {
 	t.Helper()
-	var bodies []*countedBody
-	open := func() *countedBody {
-		b := &countedBody{Reader: bytes.NewReader(payload)}
+	var bodies []*callerBody
+	open := func() *callerBody {
+		b := &callerBody{Reader: bytes.NewReader(payload)}
 		bodies = append(bodies, b)
 		return b
 	}
@@ -73,7 +73,7 @@ func TestABodyThatCannotBeReplayedIsStreamedOnceAndTheRealAnswerComesBack(t *tes
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			base := script(x.first, answer(200))
-			body := &countedBody{Reader: strings.NewReader("streamed")}
+			body := &callerBody{Reader: strings.NewReader("streamed")}
 			req := newRequest(t, t.Context(), "PUT", "")
 			req.Body, req.ContentLength = body, -1
 			resp, err := roundTrip(t, &Transport{Base: base}, req)

@@ -81,7 +81,7 @@ func TestADeadContextSendsNothingAndClosesTheBody(t *testing.T) {
 			base := script(answer(200))
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(errWhy)
-			body := &countedBody{Reader: strings.NewReader("x")}
+			body := &callerBody{Reader: strings.NewReader("x")}
 			req := newRequest(t, ctx, "PUT", "")
 			req.Body = body
 			_, err := roundTrip(t, &Transport{Base: base, Cache: cache}, req)

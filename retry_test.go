@@ -374,7 +374,7 @@ func TestMistakesInRetryAreAllReported(t *testing.T) {
 	if strings.Contains(err.Error(), "Statuses[0]") {
 		t.Errorf("200 is reported: %v", err)
 	}
-	closed := &countedBody{Reader: strings.NewReader("x")}
+	closed := &callerBody{Reader: strings.NewReader("x")}
 	req := newRequest(t, t.Context(), "POST", "")
 	req.Body = closed
 	if _, again := roundTrip(t, tr, req); again == nil || again.Error() != err.Error() {

@@ -21,9 +21,9 @@ var (
 	replay    = flag.Uint64("schedule", 0, "seed of the one schedule to run again")
 )
 
-// world is one random run: a server that does anything at any time, and
+// fuzzRun is one random run: a server that does anything at any time, and
 // callers who come and go. Its seed replays it.
-type world struct {
+type fuzzRun struct {
 	t    *testing.T
 	seed uint64
 
@@ -35,20 +35,20 @@ type world struct {
 	sends    atomic.Int64
 }
 
-func (w *world) n(most int) int {
+func (w *fuzzRun) n(most int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rnd.IntN(most)
 }
 
-func (w *world) millis(most int) time.Duration { return time.Duration(w.n(most)) * time.Millisecond }
+func (w *fuzzRun) millis(most int) time.Duration { return time.Duration(w.n(most)) * time.Millisecond }
 
-func (w *world) failf(format string, args ...any) {
+func (w *fuzzRun) failf(format string, args ...any) {
 	w.t.Errorf("seed %d: %s", w.seed, fmt.Sprintf(format, args...))
 }
 
 // RoundTrip is the server.
-func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *fuzzRun) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.sends.Add(1)
 	inflight := &w.inflight[r.URL.Host[len("host")]-'0']
 	if n := inflight.Add(1); w.slots > 0 && n > w.slots {
@@ -65,18 +65,18 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.open.Add(1)
 	done := sync.OnceFunc(func() { inflight.Add(-1) })
-	resp.Body = &worldBody{Reader: resp.Body, world: w, done: done}
+	resp.Body = &fuzzBody{Reader: resp.Body, fuzzRun: w, done: done}
 	return resp, nil
 }
 
-type worldBody struct {
+type fuzzBody struct {
 	io.Reader
-	world  *world
-	done   func()
-	closes atomic.Int32
+	fuzzRun *fuzzRun
+	done    func()
+	closes  atomic.Int32
 }
 
-func (b *worldBody) Read(p []byte) (int, error) {
+func (b *fuzzBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err != nil {
 		b.done()
@@ -84,20 +84,20 @@ func (b *worldBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *worldBody) Close() error {
+func (b *fuzzBody) Close() error {
 	b.done()
 	switch n := b.closes.Add(1); n {
 	case 1:
-		b.world.open.Add(-1)
+		b.fuzzRun.open.Add(-1)
 	case 2:
 		// net/http's bodies take a second Close, and callers are used to it.
 	default:
-		b.world.failf("a body was closed %d times", n)
+		b.fuzzRun.failf("a body was closed %d times", n)
 	}
 	return nil
 }
 
-func (w *world) answer(r *http.Request) (*http.Response, error) {
+func (w *fuzzRun) answer(r *http.Request) (*http.Response, error) {
 	latency := w.millis(300)
 	if w.n(4) == 0 {
 		time.Sleep(latency) // deaf to cancels
@@ -138,7 +138,7 @@ func (w *world) answer(r *http.Request) (*http.Response, error) {
 }
 
 // transport is a random configuration, and all Transports in it.
-func (w *world) transport() (top *Transport, all []*Transport) {
+func (w *fuzzRun) transport() (top *Transport, all []*Transport) {
 	var base http.RoundTripper = w
 	for range 1 + w.n(2) {
 		tr := &Transport{Base: base, Rand: func() float64 { return float64(w.n(1000)) / 1000 }, Retry: Retry{MaxAttempts: w.n(4)}}
@@ -170,7 +170,7 @@ func (w *world) transport() (top *Transport, all []*Transport) {
 }
 
 // caller makes one call and goes away at some time.
-func (w *world) caller(tr *Transport) {
+func (w *fuzzRun) caller(tr *Transport) {
 	time.Sleep(w.millis(1000))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -189,7 +189,7 @@ func (w *world) caller(tr *Transport) {
 		defer end()
 	}
 	method := []string{"GET", "GET", "PUT", "POST"}[w.n(4)]
-	body := &countedBody{Reader: strings.NewReader("payload")}
+	body := &callerBody{Reader: strings.NewReader("payload")}
 	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://host%d.test/", w.n(2)), nil)
 	if err != nil {
 		w.t.Error(err)
@@ -241,7 +241,7 @@ func TestAfterAnyScheduleOfCallsAndCancelsNothingIsUnderWay(t *testing.T) {
 	}
 	t.Logf("seeds from %d", first)
 	for i := range n {
-		w := &world{seed: first + uint64(i)}
+		w := &fuzzRun{seed: first + uint64(i)}
 		w.rnd = rand.New(rand.NewPCG(w.seed, 0))
 		synctest.Test(t, func(t *testing.T) {
 			w.t = t

@@ -207,13 +207,13 @@ func accountOf(resp *http.Response, err error) Info {
 	return InfoOf(resp)
 }
 
-// countedBody is a caller's body that counts its closes.
-type countedBody struct {
+// callerBody is a caller's body that counts its closes.
+type callerBody struct {
 	io.Reader
 	closes atomic.Int32
 }
 
-func (b *countedBody) Close() error {
+func (b *callerBody) Close() error {
 	b.closes.Add(1)
 	return nil
 }
