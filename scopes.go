@@ -67,6 +67,7 @@ func (m *scopes) get(key scopeKey, now func() instant) *scope {
 
 // evict makes room for one: among the oldest few the first that owes nothing, else the oldest that nobody is in.
 func (m *scopes) evict(now instant) {
+	m.last = nil // it may be the one that goes
 	const few = 16
 	var owing *scope
 	var owes int64
