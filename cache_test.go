@@ -328,6 +328,11 @@ func TestCacheNeverAsksTheServerForOnlyIfCached(t *testing.T) {
 		unsatisfied(r.get(cacheURL, only, "Accept: text/plain")) // another variant
 		unsatisfied(r.get(cacheURL, only, "Range: bytes=0-1"))
 		unsatisfied(r.get(cacheURL, only+", no-cache"))
+		req, body := r.request("GET", cacheURL, only), new(countingBody)
+		req.Body = body
+		if unsatisfied(r.do(req)); body.n != 1 {
+			t.Errorf("the body was closed %d times", body.n)
+		}
 		time.Sleep(61 * time.Second)
 		unsatisfied(r.get(cacheURL, only))
 		r.want(r.get(cacheURL, only+", max-stale=5"), "hit", "v1", 1)

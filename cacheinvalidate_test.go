@@ -23,6 +23,7 @@ func TestCacheForgetsWhatAnUnsafeMethodChanged(t *testing.T) {
 		{"a method nobody knows", "M-SEARCH", a, 200, nil, true, false},
 		{"a method in lower case, which is another", "get", a, 200, nil, true, false},
 		{"a redirect", "POST", a, 303, nil, true, false},
+		{"another protocol", "POST", a, 101, nil, false, false},
 		{"a client's error", "POST", a, 400, nil, false, false},
 		{"a server's error", "POST", a, 500, nil, false, false},
 		{"a refusal", "POST", a, 429, nil, false, false},

@@ -48,7 +48,7 @@ func storable(status int, h http.Header, d *directives, p *policy) bool {
 	}
 	fresh := p.lifetime > p.initial
 	if failing(status) {
-		return fresh && p.explicit && !p.noCache
+		return fresh && !p.noCache // never a guess, see heuristic
 	}
 	if !p.explicit && !d.public && !d.private && !heuristic(status) {
 		return false

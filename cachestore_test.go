@@ -209,6 +209,17 @@ func TestCacheShelfRemembersWhatChangedWhileAnswersWereUnderWay(t *testing.T) {
 	s.check(t)
 }
 
+func TestCacheShelfEmptiesItselfForNothingThatDoesNotFit(t *testing.T) {
+	s := newShelf(10_000)
+	if !s.put(bare(1, 1, 1000), 0) || s.put(bare(2, 1, 10_000), 0) || s.recent.Len() != 1 {
+		t.Errorf("%d entries", s.recent.Len())
+	}
+	s.reserved = 8000
+	if s.put(bare(3, 1, 1000), 0) || s.recent.Len() != 1 {
+		t.Errorf("%d entries beside bodies that are coming", s.recent.Len())
+	}
+}
+
 func TestCacheShelfKeepsTheLaterOfTwoAnswers(t *testing.T) {
 	s := newShelf(1 << 20)
 	later, earlier := bare(1, 20, 1), bare(1, 10, 1)
