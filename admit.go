@@ -115,10 +115,12 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 			return Grant{}, c.cancelled(nil)
 		}
 		v.wait = 0 // what was foreseen is past; only the first in line knows better
-		if w.bound != 0 && now.mono >= w.bound {
-			w.refused = &verdict{reason: reason, limit: v.limit}
-		} else if q.head == w {
+		if q.head == w {
 			v = l.look(c, w, s, now)
+		}
+		// Whoever has waited to the end of a bound and may go now, goes: a timer that came late is no reason to have waited in vain.
+		if w.bound != 0 && now.mono >= w.bound && (w.late || q.head != w || v.wait > 0 || !s.free(l.rules, c.lane)) {
+			w.refused = &verdict{reason: reason, limit: v.limit}
 		}
 	}
 }
@@ -203,7 +205,7 @@ func nap(c *call, w *waiter, v verdict, first bool, now instant) error {
 
 // hopeless says that the wait ends after the waiter may go.
 func hopeless(v verdict, w *waiter, now instant) bool {
-	return w.bound != 0 && v.wait != never && v.wait > time.Duration(w.bound-now.mono)
+	return w.bound != 0 && v.wait != never && v.wait > max(0, time.Duration(w.bound-now.mono))
 }
 
 func bound(w *waiter) string {

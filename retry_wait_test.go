@@ -346,3 +346,34 @@ func TestTheRetryOfACallReplacesThatOfTheTransport(t *testing.T) {
 		content(t, resp)
 	})
 }
+
+func TestAWaitAsLongAsTheBoundOfTheThrottleIsNotInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{Base: script(answer(429, "Retry-After: 30"), answer(200)), Rand: lowest, Throttle: Throttle{MaxWait: 30 * time.Second}}
+		go func() {
+			if resp, err := tr.RoundTrip(newRequest(t, t.Context(), "GET", "")); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		resp, err := fetch(t, t.Context(), tr)
+		if err != nil || InfoOf(resp).Waited() != 30*time.Second {
+			t.Fatalf("%v, info %+v; want it sent after 30s", err, accountOf(resp, err))
+		}
+		content(t, resp)
+		// The other side: a slot that does not come free by then.
+		held := &Transport{Base: script(answer(200)), Throttle: Throttle{MaxWait: 30 * time.Second, Rules: []Rule{{Match: "/", Concurrency: 1}}}}
+		open, err := fetch(t, t.Context(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = fetch(t, t.Context(), held)
+		var limited *LimitError
+		if !errors.As(err, &limited) || limited.Reason != ReasonConcurrency || time.Since(start) != 30*time.Second {
+			t.Errorf("%v after %v, want a refusal after 30s", err, time.Since(start))
+		}
+		open.Body.Close()
+		conserved(t, held)
+	})
+}
