@@ -22,8 +22,8 @@ func (l timeline) now() instant { return l.at(time.Now()) }
 
 func (i instant) time() time.Time { return time.Unix(0, i.wall) }
 
-// edge is when a window ends, as the interval that all that was told leaves
-// open: on the wall clock for instants that the server named, on the monotonic
+// edge is when a window ends, as the interval (lo, hi] that all that was told
+// leaves open: on the wall clock for instants that the server named, on the monotonic
 // clock for deltas. The zero edge is unknown.
 type edge struct {
 	lo, hi int64
@@ -68,7 +68,7 @@ func (e edge) later(d int64) edge {
 
 // meet intersects two edges of one window; ok is false when they contradict each other.
 func (e edge) meet(f edge) (edge, bool) {
-	if e.wall != f.wall || f.lo > e.hi || f.hi < e.lo {
+	if e.wall != f.wall || f.lo >= e.hi || f.hi <= e.lo {
 		return e, false
 	}
 	return edge{lo: max(e.lo, f.lo), hi: min(e.hi, f.hi), wall: e.wall, mono: min(e.mono, f.mono)}, true

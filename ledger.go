@@ -109,13 +109,13 @@ func (l *ledger) decide(now instant, known []Limit, cost Cost, ahead int) verdic
 // were its start misjudged, one refusal would tell, and a round trip is cheap beside it.
 const longWindow = int64(5 * time.Second)
 
-// notice begins a new window of some length carefully, and one whose beginning is in doubt.
+// notice begins a new window carefully when it is long or nobody knows how long, and when its beginning is in doubt.
 func (l *ledger) notice() {
 	for i := range l.windows {
 		w := &l.windows[i]
 		if w.fresh {
 			w.fresh = false
-			if w.length >= longWindow || w.doubtful {
+			if w.length >= longWindow || w.length == 0 || w.doubtful {
 				l.ramp, l.rampSince = 1, 0
 			}
 		}
@@ -198,7 +198,7 @@ func (l *ledger) settle(now instant, known []Limit, taken, used Cost) {
 		l.inflight = Cost{} // no drift
 	}
 	for i := range l.windows {
-		l.windows[i].charge(used.of(l.windows[i].id.unit))
+		l.windows[i].charge(used.of(l.windows[i].id.unit), now)
 	}
 	if used == taken {
 		return
