@@ -692,6 +692,10 @@ func TestCacheStoresNoAnswerItCannotKeepWhole(t *testing.T) {
 		{"trailers announced", func(resp *http.Response) { resp.Trailer = http.Header{"X-Sum": nil} }, "miss"},
 		{"a length over the cap", func(resp *http.Response) { body(resp, len(huge)) }, "miss"},
 		{"a header over the cap", func(resp *http.Response) { resp.Header.Set("X-Large", huge) }, "miss"},
+		{"a header over the cap and no body", func(resp *http.Response) {
+			resp.StatusCode, resp.Body, resp.ContentLength = 204, http.NoBody, 0
+			resp.Header.Set("X-Large", huge)
+		}, "miss"},
 		{"a body that is missing", func(resp *http.Response) { resp.Body, resp.ContentLength = http.NoBody, 5 }, "miss"},
 		{"a part (RFC 9111, 3.3)", func(resp *http.Response) { resp.StatusCode = 206 }, "miss"},
 		{"a body that grows over the cap", func(resp *http.Response) { body(resp, -1) }, "stored"},

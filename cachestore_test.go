@@ -176,6 +176,20 @@ func TestCacheBounds(t *testing.T) {
 	r.want(r.get(cacheURL), "miss", "v", 1)
 }
 
+func TestCacheBodiesThatAreComingTakeAtMostHalf(t *testing.T) {
+	c := NewCache(100_000)
+	c.put(bare(1, 1, 10_000), 0)
+	if !c.reserve(30_000) || !c.reserve(20_000) || c.reserve(1) {
+		t.Errorf("%d bytes are reserved of 100000", c.shelf.reserved)
+	}
+	if c.Len() != 1 || c.Bytes() < 60_000 {
+		t.Errorf("%d entries, %d bytes", c.Len(), c.Bytes())
+	}
+	if c.release(30_000); !c.reserve(1) {
+		t.Error("what was given back cannot be had again")
+	}
+}
+
 // bare is an entry for tests of the shelf alone.
 func bare(uri byte, received int64, size int) *entry {
 	e := &entry{id: entryID{key: resourceKey{uri: digest{uri}}}, received: instant{mono: received}, body: make([]byte, size)}
