@@ -29,31 +29,39 @@ fmt:
 
 ## tidy: every go.mod and go.sum is as go mod tidy writes it
 tidy:
+	bad=0
 	for m in $(MODULES); do
 		echo "== go mod tidy -diff in $$m"
-		(cd $$m && GOWORK=off $(GO) mod tidy -diff)
+		(cd $$m && GOWORK=off $(GO) mod tidy -diff) || bad=1
 	done
+	exit $$bad
 
 ## build: every module builds on its own, as those do who import it
 build:
+	bad=0
 	for m in $(CODE); do
 		echo "== go build in $$m, alone"
-		(cd $$m && GOWORK=off $(GO) build ./...)
+		(cd $$m && GOWORK=off $(GO) build ./...) || bad=1
 	done
+	exit $$bad
 
 ## vet: go vet, tests included, of every module on its own
 vet:
+	bad=0
 	for m in $(CODE); do
 		echo "== go vet in $$m, alone"
-		(cd $$m && GOWORK=off $(GO) vet ./...)
+		(cd $$m && GOWORK=off $(GO) vet ./...) || bad=1
 	done
+	exit $$bad
 
 ## lint: staticcheck of every module
 lint: bin/staticcheck
+	bad=0
 	for m in $(CODE); do
 		echo "== staticcheck in $$m"
-		(cd $$m && "$(CURDIR)/bin/staticcheck" ./...)
+		(cd $$m && "$(CURDIR)/bin/staticcheck" ./...) || bad=1
 	done
+	exit $$bad
 
 ## race: all tests of all modules, under the race detector and in random order
 race:
@@ -91,10 +99,12 @@ fuzz:
 
 ## vuln: known vulnerabilities in what the code reaches; asks the Go vulnerability database
 vuln: bin/govulncheck
+	bad=0
 	for m in $(CODE); do
 		echo "== govulncheck in $$m"
-		(cd $$m && GOWORK=off "$(CURDIR)/bin/govulncheck" ./...)
+		(cd $$m && GOWORK=off "$(CURDIR)/bin/govulncheck" ./...) || bad=1
 	done
+	exit $$bad
 
 ## apidiff: what changed in the exported API since BASE
 apidiff: bin/apidiff
