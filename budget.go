@@ -103,23 +103,18 @@ func (b *memoryBudget) Settle(_ context.Context, g Grant, used Cost) error {
 		return nil // settled already
 	}
 	delete(b.grants, g.ID)
-	t.ledger.land(now, t.limits, t.cost, used != (Cost{}))
-	if used != (Cost{}) && used != t.cost {
-		at := now.time()
-		for _, k := range t.limits {
-			m := t.ledger.meter(k)
-			m.refund(at, t.cost.minus(used))
-			m.spend(at, used.minus(t.cost))
-		}
-	}
+	t.ledger.settle(now, t.limits, t.cost, used)
 	return nil
 }
 
 func (b *memoryBudget) Learn(_ context.Context, scope string, fb Feedback) error {
-	now := b.line.now()
+	at := time.Now()
+	now := b.line.at(at)
 	sent := now
 	if !fb.Sent.IsZero() {
-		sent = b.line.at(fb.Sent)
+		// As a span: Sent may carry no monotonic reading, and the wall clock may have been set since this Budget was made.
+		ago := int64(max(0, at.Sub(fb.Sent)))
+		sent = instant{now.wall - ago, now.mono - ago}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,8 +128,10 @@ func (b *memoryBudget) scope(name string, now instant) *ledger {
 	if l, ok := b.scopes[name]; ok {
 		return l
 	}
-	if len(b.scopes) >= maxScopes {
-		b.forget(now)
+	for range 2 { // two, so that a crowd that could not be forgotten is worn down afterwards
+		if len(b.scopes) >= maxScopes {
+			b.forget(now)
+		}
 	}
 	l := new(ledger)
 	b.scopes[name] = l

@@ -63,6 +63,9 @@ type Info struct {
 	Attempts int
 	// Waits are the causes of waiting, summed by cause; together they are the time it waited.
 	Waits []Wait
+	// Status is that of the last answer, also of one that was thrown away to
+	// try again. Zero: there was none.
+	Status int
 	// Cache is "hit", "revalidated", "stored", "bypass" or "miss". Empty: no cache was asked.
 	Cache string
 	// Stopped is why a failed call was not sent again. Empty: it did not fail.
@@ -109,22 +112,27 @@ type callKey struct{}
 // for it, so that a response finds its Info with no allocation of its own.
 type call struct {
 	context.Context
-	wishes  Call
-	seq     uint64 // order of arrival, kept by retries
-	cost    Cost
-	info    Info
-	waited  time.Duration
-	nested  bool        // an outer heed retries already
-	above   atomic.Bool // what is below has a heed above it: true until RoundTrip returns
-	foreign bool        // a redirect hop to another origin
+	wishes *Call  // never nil; read only
+	seq    uint64 // order of arrival, kept by retries
+	cost   Cost
+	info   Info
+	waited time.Duration
+	nested bool        // an outer heed retries already
+	above  atomic.Bool // what is below has a heed above it: true until RoundTrip returns
 
 	// Of the current attempt.
 	scope    *scope
 	lane     *lane
 	sent     instant
+	received time.Time // when Base had ended
 	feedback Feedback
-	readings [3]Reading
+	readings [1]Reading // room for what nearly every answer says
+
+	first outgoing // of the first attempt; part of the call, since nearly every call needs just one
 }
+
+// unwished is what most calls wish. Nobody writes to it.
+var unwished Call
 
 // Value answers for the call itself and asks the caller's context for all else.
 func (c *call) Value(key any) any {
@@ -137,11 +145,13 @@ func (c *call) Value(key any) any {
 // begin makes the state of one RoundTrip.
 func begin(req *http.Request, seq uint64) *call {
 	ctx := req.Context()
-	c := &call{Context: ctx, seq: seq}
+	c := &call{Context: ctx, seq: seq, wishes: &unwished}
 	if w, ok := ctx.Value(wishKey{}).(*Call); ok {
-		c.wishes = *w
+		c.wishes = w
 		if crossed(req) {
-			c.wishes.Scope, c.wishes.Cost, c.wishes.Idempotent = "", Cost{}, false
+			less := *w
+			less.Scope, less.Cost, less.Idempotent = "", Cost{}, false
+			c.wishes = &less
 		}
 	}
 	if outer, ok := ctx.Value(callKey{}).(*call); ok && outer.above.Load() {
@@ -159,6 +169,9 @@ func crossed(req *http.Request) bool {
 			break
 		}
 		first = first.Response.Request
+	}
+	if first.URL == nil {
+		return true
 	}
 	return first.URL.Scheme != req.URL.Scheme || first.URL.Host != req.URL.Host
 }
@@ -199,14 +212,24 @@ func (c *call) patience(limit, standard time.Duration) (left time.Duration, boun
 	return left, bounded, false
 }
 
-// cancelled gives the error of a call whose context ended during a wait.
+// cancelled gives the error of a call whose context ended: why it ended, and
+// the last real failure, each once.
 func (c *call) cancelled(last error) error {
-	err := context.Cause(c.Context)
-	if ended := c.Err(); ended != nil && !errors.Is(err, ended) {
+	ended, cause := c.Err(), context.Cause(c.Context)
+	err := last
+	if !errors.Is(last, cause) {
+		err = join(cause, last)
+	}
+	if ended != nil && !errors.Is(err, ended) {
 		err = errors.Join(ended, err)
 	}
-	if last != nil {
-		err = errors.Join(err, last)
-	}
 	return &CallError{Info: c.info, Err: err}
+}
+
+// join is errors.Join that leaves a single error as it is.
+func join(err, last error) error {
+	if last == nil {
+		return err
+	}
+	return errors.Join(err, last)
 }

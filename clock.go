@@ -22,12 +22,13 @@ func (l timeline) now() instant { return l.at(time.Now()) }
 
 func (i instant) time() time.Time { return time.Unix(0, i.wall) }
 
-// edge is when a window ends, as the interval that all that was told leaves
-// open: on the wall clock for instants that the server named, on the monotonic
+// edge is when a window ends, as the interval (lo, hi] that all that was told
+// leaves open: on the wall clock for instants that the server named, on the monotonic
 // clock for deltas. The zero edge is unknown.
 type edge struct {
 	lo, hi int64
 	wall   bool
+	mono   int64 // of a wall edge: hi on the monotonic clock, as the two stood when it was told
 }
 
 func (e edge) known() bool { return e.hi != 0 }
@@ -40,15 +41,37 @@ func (e edge) now(at instant) int64 {
 	return at.mono
 }
 
-// left is how long until the edge has surely passed.
-func (e edge) left(at instant) time.Duration { return time.Duration(e.hi - e.now(at)) }
+// left is how long until the edge has surely passed. A wall edge has passed when
+// either clock says so: the monotonic one stands still while the machine sleeps,
+// and the wall clock may have been set back since.
+func (e edge) left(at instant) time.Duration {
+	d := e.hi - e.now(at)
+	if e.mono != 0 {
+		d = min(d, e.mono-at.mono)
+	}
+	return time.Duration(d)
+}
+
+// doubtful says that the two clocks no longer agree on how long is left: the machine slept, or the wall clock was set.
+func (e edge) doubtful(at instant) bool {
+	return e.mono != 0 && time.Duration((e.hi-at.wall)-(e.mono-at.mono)).Abs() > time.Second
+}
+
+// later moves the edge.
+func (e edge) later(d int64) edge {
+	e.hi += d
+	if e.mono != 0 {
+		e.mono += d
+	}
+	return e
+}
 
 // meet intersects two edges of one window; ok is false when they contradict each other.
 func (e edge) meet(f edge) (edge, bool) {
-	if e.wall != f.wall || f.lo > e.hi || f.hi < e.lo {
+	if e.wall != f.wall || f.lo >= e.hi || f.hi <= e.lo {
 		return e, false
 	}
-	return edge{lo: max(e.lo, f.lo), hi: min(e.hi, f.hi), wall: e.wall}, true
+	return edge{lo: max(e.lo, f.lo), hi: min(e.hi, f.hi), wall: e.wall, mono: min(e.mono, f.mono)}, true
 }
 
 // offset is what is known of (server clock - local clock), in nanoseconds. Each
@@ -81,9 +104,11 @@ func (o *offset) edgeOf(r *Reading, fb *Feedback, sent, received instant) edge {
 	if !r.absolute {
 		return edge{lo: sent.mono + ahead - int64(time.Second), hi: received.mono + ahead}
 	}
-	if fb.Date.IsZero() || !o.known {
-		return edge{lo: received.wall + ahead - int64(time.Second), hi: received.wall + ahead, wall: true}
+	e := edge{lo: received.wall + ahead - int64(time.Second), hi: received.wall + ahead, wall: true}
+	if !fb.Date.IsZero() && o.known {
+		server := fb.Date.UnixNano() + ahead
+		e.lo, e.hi = server-int64(time.Second)-o.hi, server-o.lo
 	}
-	server := fb.Date.UnixNano() + ahead
-	return edge{lo: server - int64(time.Second) - o.hi, hi: server - o.lo, wall: true}
+	e.mono = received.mono + e.hi - received.wall
+	return e
 }

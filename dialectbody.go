@@ -33,7 +33,7 @@ func readFacts(body []byte) (f facts) {
 	if len(body) == 0 {
 		return f
 	}
-	if data := event(body); data != nil {
+	if data := eventData(body); data != nil {
 		body = data
 	}
 	if body[0] == '{' || body[0] == '[' {
@@ -59,8 +59,8 @@ func readFacts(body []byte) (f facts) {
 	return f
 }
 
-// event gives the data of the first event of a text/event-stream that looks like JSON.
-func event(body []byte) []byte {
+// eventData gives the data of the first event of a text/event-stream that looks like JSON.
+func eventData(body []byte) []byte {
 	if !bytes.HasPrefix(body, []byte("event:")) && !bytes.HasPrefix(body, []byte("data:")) {
 		return nil
 	}

@@ -48,7 +48,7 @@ func leading(s string, now time.Time) (told, bool) {
 	}
 	if n, ok := number(one); ok {
 		if len(words) > 1 {
-			if unit := span(words[1]); unit > 0 {
+			if unit := unitSpan(words[1]); unit > 0 {
 				return told{delta: seconds(n * unit.Seconds())}, true
 			}
 		}
@@ -118,7 +118,7 @@ func proseRate(text string) (quota float64, window time.Duration, ok bool) {
 			times = k
 			j++
 		}
-		if w := span(strings.TrimRight(words[j], ".;!")); w >= time.Second {
+		if w := unitSpan(strings.TrimRight(words[j], ".;!")); w >= time.Second {
 			return n, seconds(times * w.Seconds()), true
 		}
 	}

@@ -272,7 +272,7 @@ func ncbi(a *Answer, f *facts, ev *evidence, fb *Feedback) {
 
 func openMeteo(a *Answer, f *facts, ev *evidence, fb *Feedback) {
 	name, _, _ := strings.Cut(f.text, " ")
-	if w := span(name); w > 0 {
+	if w := unitSpan(name); w > 0 {
 		fb.add(Reading{Limit: Limit{Name: named(name), Window: w}, Has: HasRemaining, From: "body"})
 	}
 }

@@ -19,7 +19,7 @@
 //	══╪══════  once per call above this line, once per attempt below it
 //	Throttle   the queue: waits its turn under every limit known for this scope, then spends
 //	  │   └─── Budget: the ledger behind it (this Transport │ this process)
-//	Learn      reads every raw answer: status + headers → one Feedback → Throttle
+//	Learn      reads every raw answer: status, headers, body → one Feedback → Throttle
 //	  │
 //	  ▼
 //	Base       http.DefaultTransport, or yours

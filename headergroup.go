@@ -25,7 +25,7 @@ type group struct {
 }
 
 // hear takes what a field's name says.
-func (g *group) hear(f field, n *fieldName) {
+func (g *group) hear(f field, n *headerName) {
 	if g.window == 0 {
 		g.window = n.window
 	}
@@ -42,7 +42,7 @@ func (g *group) hear(f field, n *fieldName) {
 	}
 }
 
-func (g *group) take(f field, n *fieldName) {
+func (g *group) take(f field, n *headerName) {
 	switch n.role {
 	case roleLimit:
 		g.quota = f.lines
@@ -138,6 +138,11 @@ func (g *group) read(p *reader) {
 		p.emit(g, r)
 	case rated(quota) || rated(left):
 		g.byWindow(p, quota, left, used)
+	case oneFigure(quota, true) && oneFigure(left, false) && oneFigure(used, false):
+		// One limit, said again by what stands in between: the most restrictive counts.
+		r := g.reading(p, extreme(quota, false), extreme(left, false), extreme(used, true))
+		g.whenWhole(p, &r, -1)
+		p.emit(g, r)
 	default:
 		for i := range n {
 			r := g.reading(p, at(quota, i), at(left, i), at(used, i))
@@ -165,6 +170,39 @@ func at(items []item, i int) *item {
 		return &items[i]
 	}
 	return nil
+}
+
+// oneFigure says that the items may be one figure more than once: bare numbers,
+// and where they must be alike, all the same. Quotas that differ are several limits.
+func oneFigure(items []item, alike bool) bool {
+	var first *item
+	for i := range items {
+		it := &items[i]
+		if it.params || it.rated || it.hasUsed || it.name != "" {
+			return false
+		}
+		if !it.ok {
+			continue
+		}
+		if first == nil {
+			first = it
+		}
+		if alike && it.n != first.n {
+			return false
+		}
+	}
+	return true
+}
+
+// extreme is the least of the figures, or the most; one that cannot be read gives way.
+func extreme(items []item, most bool) (e *item) {
+	for i := range items {
+		it := &items[i]
+		if e == nil || it.ok && (!e.ok || (it.n > e.n) == most) {
+			e = it
+		}
+	}
+	return e
 }
 
 func windowed(items []item) bool {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// fieldName is what the name of a header field says: which figure it carries,
+// headerName is what the name of a header field says: which figure it carries,
 // and of which limit. Names are read by a grammar of field words, window
 // words, unit words and scope words around the mark "ratelimit", so that a
 // vendor nobody has heard of is understood like the known ones.
-type fieldName struct {
+type headerName struct {
 	role   role
 	family string // the name up to and with the mark, "" when it has none
 	limit  string // the limit's name, in lower case; "" is the unnamed one
@@ -23,28 +23,28 @@ type fieldName struct {
 
 // common are the names that most servers use. The grammar reads them the same;
 // here they only cost less.
-func common(name string) (f fieldName, ok bool) {
+func common(name string) (f headerName, ok bool) {
 	switch name {
 	case "X-Ratelimit-Limit":
-		return fieldName{role: roleLimit, family: name[:11], marked: true}, true
+		return headerName{role: roleLimit, family: name[:11], marked: true}, true
 	case "X-Ratelimit-Remaining":
-		return fieldName{role: roleLeft, family: name[:11], marked: true}, true
+		return headerName{role: roleLeft, family: name[:11], marked: true}, true
 	case "X-Ratelimit-Reset":
-		return fieldName{role: roleReset, family: name[:11], marked: true}, true
+		return headerName{role: roleReset, family: name[:11], marked: true}, true
 	case "X-Ratelimit-Used":
-		return fieldName{role: roleUsed, family: name[:11], marked: true}, true
+		return headerName{role: roleUsed, family: name[:11], marked: true}, true
 	case "Ratelimit-Limit":
-		return fieldName{role: roleLimit, family: name[:9], marked: true}, true
+		return headerName{role: roleLimit, family: name[:9], marked: true}, true
 	case "Ratelimit-Remaining":
-		return fieldName{role: roleLeft, family: name[:9], marked: true}, true
+		return headerName{role: roleLeft, family: name[:9], marked: true}, true
 	case "Ratelimit-Reset":
-		return fieldName{role: roleReset, family: name[:9], marked: true}, true
+		return headerName{role: roleReset, family: name[:9], marked: true}, true
 	case "Ratelimit-Policy":
-		return fieldName{role: rolePolicy, family: name[:9], marked: true}, true
+		return headerName{role: rolePolicy, family: name[:9], marked: true}, true
 	case "Ratelimit":
-		return fieldName{role: roleNone, family: name, marked: true}, true
+		return headerName{role: roleNone, family: name, marked: true}, true
 	case "Retry-After":
-		return fieldName{role: roleRetry}, true
+		return headerName{role: roleRetry}, true
 	}
 	return f, false
 }
@@ -136,7 +136,7 @@ func hinted(name string) bool {
 }
 
 // parseName reads a field's name; ok is false when it is not about limits.
-func parseName(name string) (f fieldName, ok bool) {
+func parseName(name string) (f headerName, ok bool) {
 	if f, ok := common(name); ok {
 		return f, true
 	}
@@ -156,7 +156,7 @@ type nameParser struct {
 	ends  [maxWords]int // where each word ends in the name
 	n     int
 
-	f      fieldName
+	f      headerName
 	mark   int // where the mark ends; 0: none
 	limit  [maxWords]string
 	parts  int
@@ -312,7 +312,7 @@ func (p *nameParser) part(word string, weak bool) {
 	} else if p.f.window == 0 {
 		for _, suffix := range [...]string{"min", "hour", "day"} { // "appmin"
 			if rest, ok := strings.CutSuffix(word, suffix); ok && scopeOf(rest) != "" {
-				p.f.window = span(suffix)
+				p.f.window = unitSpan(suffix)
 			}
 		}
 	}
@@ -325,7 +325,7 @@ func (p *nameParser) part(word string, weak bool) {
 }
 
 // finish decides what the name is about.
-func (p *nameParser) finish(name string) (fieldName, bool) {
+func (p *nameParser) finish(name string) (headerName, bool) {
 	f := &p.f
 	if f.marked {
 		f.family = name[:p.mark]
@@ -360,7 +360,7 @@ func (p *nameParser) finish(name string) (fieldName, bool) {
 			f.scope = s
 		}
 	}
-	f.limit = join(p.limit[:keep])
+	f.limit = hyphened(p.limit[:keep])
 	return *f, p.about()
 }
 
@@ -407,8 +407,8 @@ func (p *nameParser) about() bool {
 	return false
 }
 
-// join puts the words of a limit's name together. The usual ones cost nothing.
-func join(words []string) string {
+// hyphened puts the words of a limit's name together. The usual ones cost nothing.
+func hyphened(words []string) string {
 	switch len(words) {
 	case 0:
 		return ""

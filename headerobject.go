@@ -13,7 +13,7 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 // pairs reads key=value fields: draft-07's "limit=100, remaining=50, reset=5",
 // Zendesk's "total=100; remaining=99; resets=41", and Salesforce's
 // "api-usage=25/5000; per-app-api-usage=17/250(appName=sample)".
-func (p *reader) pairs(f field, n *fieldName) {
+func (p *reader) pairs(f field, n *headerName) {
 	r := Reading{Limit: Limit{Name: n.limit, Unit: n.unit, Window: n.window}, From: f.name}
 	for it := items(f.lines); ; {
 		s, ok := it.next()
@@ -150,7 +150,7 @@ func (p *reader) figure(r *Reading, key, value string, it item) {
 
 // object reads a field whose value is JSON: a limit with its figures, or shares
 // in percent as Meta sends them, per account or not.
-func (p *reader) object(f field, n *fieldName) {
+func (p *reader) object(f field, n *headerName) {
 	title := n.limit
 	it := items(f.lines)
 	it.long = maxJSON
@@ -180,7 +180,7 @@ var usageFields = map[string]string{
 }
 
 // usage reads one object of shares: each number of percent is a limit.
-func (p *reader) usage(f field, n *fieldName, title, partition string, v map[string]any) {
+func (p *reader) usage(f field, n *headerName, title, partition string, v map[string]any) {
 	var regain, whole time.Time
 	keys := sortedKeys(v)
 	percent := false
@@ -245,7 +245,7 @@ func (p *reader) usage(f field, n *fieldName, title, partition string, v map[str
 }
 
 // figures reads {"limit":100,"remaining":40,"reset":12}.
-func (p *reader) figures(f field, n *fieldName, v map[string]any, keys []string) {
+func (p *reader) figures(f field, n *headerName, v map[string]any, keys []string) {
 	r := Reading{Limit: Limit{Name: n.limit, Unit: n.unit, Window: n.window}, From: f.name}
 	for _, key := range keys {
 		value := ""

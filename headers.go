@@ -26,9 +26,12 @@ import (
 func ParseFeedback(resp *http.Response, now time.Time) Feedback {
 	a := answerOf(resp, now)
 	if readable(resp) && (resp.StatusCode >= 400 || wordy(resp.Header.Get("Content-Type"))) {
-		a.Body = peek(resp)
+		a.Body = peek(resp, nil)
 	}
-	return parseFeedback(&a, nil, nil)
+	var fb Feedback
+	lain, _ := age(a.Header)
+	fb.parse(&a, lain, nil)
+	return fb
 }
 
 // field is one header field that may be about limits.
@@ -40,9 +43,10 @@ type field struct {
 // maxFields bounds the fields that are read of one answer; of a flood those that sort first.
 const maxFields = 64
 
-// parseFeedback appends the readings to buf, so that a caller with a buffer
-// allocates nothing. mine are tried before the built-in dialects.
-func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
+// parse fills a Feedback from an answer whose age is lain. It must be empty but
+// for the room of its Readings, so that a caller with room allocates nothing.
+// mine are tried before the built-in dialects.
+func (fb *Feedback) parse(a *Answer, lain time.Duration, mine []Dialect) {
 	var few [8]field
 	fields := few[:0]
 	odd := a.Status >= 400 || len(a.Body) > 0 || len(mine) > 0 // more than the usual fields are to be looked at
@@ -64,38 +68,42 @@ func parseFeedback(a *Answer, mine []Dialect, buf []Reading) Feedback {
 			fields = insert(fields, field{name, lines})
 		}
 	}
-	fb := Feedback{Readings: buf}
 	base := a.Now // what absolute instants are measured against
 	if v := a.Header["Date"]; len(v) > 0 {
-		if date, ok := httpDate(v[0], a.Now); ok {
+		if date, ok := httpDate(v[0], a.Now); ok && clockable(date) {
 			fb.Date, base = date, date
-			if age, ok := age(a.Header); ok {
-				base = date.Add(age)
+			if lain > 0 {
+				// An answer out of a cache: its Date is no reading of a clock now.
+				fb.Date, base = time.Time{}, date.Add(lain)
 			}
 		}
 	}
 	if len(fields) == 0 && !odd {
-		return fb
+		return
 	}
 	if !odd {
-		if rs, ok := plainDraft(fields, a.Now, base, buf); ok {
+		if rs, ok := plainDraft(fields, a.Now, base, fb.Readings); ok {
 			fb.Readings = rs
-			return fb
+			return
 		}
 		if r, ok := plainTrio(fields, a.Now, base); ok {
 			fb.Readings = append(fb.Readings, r)
-			return fb
+			return
 		}
 	}
 	ev := evidence{status: a.Status, now: a.Now, base: base}
 	if len(fields) > 0 {
-		readFields(fields, &ev, &fb)
+		readFields(fields, &ev, fb)
 	}
-	if !odd {
-		return fb
+	if odd {
+		*fb = judge(*a, mine, ev, *fb, len(fields) > 0)
 	}
-	return judge(*a, mine, ev, fb, len(fields) > 0)
 }
+
+// clockable: an instant that fits nanoseconds since 1970, as all reckoning with clocks here does.
+func clockable(t time.Time) bool { return t.Unix() >= 0 && t.Unix() < year2201 }
+
+const year2201 = 7_289_654_400
 
 // judge decides what the answer means. It has its own copies of everything, as
 // dialects may keep what they are given, so that the usual answer allocates nothing.
@@ -158,7 +166,7 @@ type reader struct {
 }
 
 // take sorts one field in.
-func (p *reader) take(f field, n *fieldName) {
+func (p *reader) take(f field, n *headerName) {
 	if braced(f.lines) {
 		p.object(f, n)
 		return
@@ -258,7 +266,7 @@ func keyed(s string) bool {
 }
 
 // group finds or makes the group of fields of one limit.
-func (p *reader) group(f field, n *fieldName) *group {
+func (p *reader) group(f field, n *headerName) *group {
 	for i := range p.n {
 		g := p.at(i)
 		if g.limit == n.limit && strings.EqualFold(g.family, n.family) {
@@ -288,7 +296,7 @@ func (p *reader) at(i int) *group {
 }
 
 // cost reads what the call cost.
-func (p *reader) cost(f field, n *fieldName) {
+func (p *reader) cost(f field, n *headerName) {
 	it := readItem(firstItem(f.lines))
 	if !it.ok {
 		return
@@ -359,7 +367,7 @@ func (p *reader) blame(from int) {
 	case p.name != "":
 		blamed.Limit.Name = p.name
 	case ev.reason != "" && len(p.fb.Readings) == from && !strings.ContainsRune(ev.reason, ' '):
-		if span(ev.reason) != 0 || scopeOf(strings.ToLower(ev.reason)) != "" {
+		if unitSpan(ev.reason) != 0 || scopeOf(strings.ToLower(ev.reason)) != "" {
 			return // a word for one of the limits, not a name
 		}
 		blamed.Limit.Name, blamed.Limit.Window = ev.reason, windowIn(ev.reason)

@@ -97,7 +97,7 @@ func duration(s string) (d time.Duration, ok bool) {
 		for i < len(s) && !(s[i] >= '0' && s[i] <= '9') && s[i] != ' ' && s[i] != '.' {
 			i++
 		}
-		unit := span(s[:i])
+		unit := unitSpan(s[:i])
 		if unit == 0 {
 			return 0, false
 		}
@@ -108,8 +108,8 @@ func duration(s string) (d time.Duration, ok bool) {
 	return seconds(total), ok
 }
 
-// span is the length of a unit of time by its name.
-func span(unit string) time.Duration {
+// unitSpan is the length of a unit of time by its name.
+func unitSpan(unit string) time.Duration {
 	switch unit {
 	case "s", "sec", "secs", "second", "seconds", "Second", "Seconds", "S", "secondly":
 		return time.Second
@@ -224,13 +224,17 @@ func httpDate(s string, now time.Time) (time.Time, bool) {
 	if len(s) < 19 || len(s) > 40 || s[0] < 'A' || s[0] > 'Z' {
 		return time.Time{}, false
 	}
+	dashed := strings.Contains(s, "-")
+	if dashed && !strings.HasSuffix(s, " GMT") {
+		return time.Time{}, false // time.Parse would look other zones up on this machine
+	}
 	t, err := http.ParseTime(s)
 	if err != nil {
 		return time.Time{}, false
 	}
 	// RFC 9110, 5.6.7: a two-digit year that looks more than 50 years ahead
 	// is of the past century. time.Parse has a fixed pivot instead.
-	if strings.Contains(s, "-") {
+	if dashed {
 		for t.After(now.AddDate(50, 0, 0)) {
 			t = t.AddDate(-100, 0, 0)
 		}
@@ -241,7 +245,10 @@ func httpDate(s string, now time.Time) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+const (
+	months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+	days   = "SunMonTueWedThuFriSat"
+)
 
 // imfFixdate reads "Sun, 06 Nov 1994 08:49:37 GMT" without allocating.
 func imfFixdate(s string) (time.Time, bool) {
@@ -249,18 +256,30 @@ func imfFixdate(s string) (time.Time, bool) {
 		s[19] != ':' || s[22] != ':' || s[25:] != " GMT" {
 		return time.Time{}, false
 	}
+	if i := strings.Index(days, s[:3]); i < 0 || i%3 != 0 {
+		return time.Time{}, false
+	}
 	at := strings.Index(months, s[8:11])
 	day, hour, minute, second := two(s, 5), two(s, 17), two(s, 20), two(s, 23)
 	century, year := two(s, 12), two(s, 14)
 	if at < 0 || at%3 != 0 || min(day, hour, minute, second, century, year) < 0 ||
-		hour > 23 || minute > 59 || second > 60 || day < 1 {
+		hour > 23 || minute > 59 || second > 59 || day < 1 {
 		return time.Time{}, false
 	}
-	t := time.Date(century*100+year, time.Month(at/3+1), day, hour, minute, 0, 0, time.UTC)
-	if t.Day() != day { // 31 February
+	// The days since 1970. Years begin in March here, so that a leap day is the last of its year.
+	y, m := century*100+year, at/3+1
+	if m <= 2 {
+		y, m = y-1, m+12
+	}
+	if y < 0 { // before March of the year 0 the divisions below would round the wrong way
 		return time.Time{}, false
 	}
-	return t.Add(time.Duration(second) * time.Second), true // 60 is a leap second
+	since := 365*y + y/4 - y/100 + y/400 + (153*m-457)/5 + day - 719_469
+	t := time.Unix(int64(since*86_400+hour*3600+minute*60+second), 0).UTC()
+	if day > 28 && t.Day() != day { // 31 February
+		return time.Time{}, false
+	}
+	return t, true
 }
 
 // two reads two digits at i, or -1.

@@ -10,9 +10,11 @@ import (
 // does not fit, is read as this ("very large"), never as nothing.
 const maxWait = 10 * 365 * 24 * time.Hour
 
-// maxItems bounds the list items read of one field, over all its lines, and maxValue the bytes of one item.
+// maxItems bounds the list items read of one field, over all its lines, and maxValue
+// the bytes of one item; maxLines bounds the lines of fields that are read line by line.
 const (
 	maxItems = 64
+	maxLines = 16
 	maxValue = 4096
 	maxJSON  = 32 << 10
 )

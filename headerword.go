@@ -186,9 +186,9 @@ func spanWord(word string) time.Duration {
 		i++
 	}
 	if i == 0 {
-		return span(word)
+		return unitSpan(word)
 	}
-	unit := span(word[i:])
+	unit := unitSpan(word[i:])
 	n, ok := number(word[:i])
 	if unit < time.Second || !ok || n <= 0 || n > 1e6 {
 		return 0
@@ -202,14 +202,14 @@ func windowOf(s string) time.Duration {
 	if len(s) > 32 {
 		return 0
 	}
-	if d := span(s); d >= time.Second {
+	if d := unitSpan(s); d >= time.Second {
 		return d
 	}
 	if d, ok := duration(s); ok {
 		return d
 	}
 	lower := strings.ToLower(s)
-	if d := span(lower); d >= time.Second {
+	if d := unitSpan(lower); d >= time.Second {
 		return d
 	}
 	d, _ := duration(lower)

@@ -18,7 +18,7 @@ func upperHalf(d time.Duration, random float64) time.Duration {
 		return 0
 	}
 	half := d / 2
-	return d - half + time.Duration(unit(random)*float64(half))
+	return d - half + min(half, time.Duration(unit(random)*float64(half))) // half as a float may round up
 }
 
 // onTop adds to a wait that a server named, and never takes from it: up to a

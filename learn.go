@@ -24,6 +24,7 @@ var (
 
 func (l *learnLayer) roundTrip(c *call, req *http.Request) (*http.Response, error) {
 	resp, err := l.base.RoundTrip(req)
+	c.received = time.Now()
 	switch {
 	case err != nil && resp != nil:
 		// A faulty base. Exactly one of the two goes up.
@@ -41,12 +42,13 @@ func (l *learnLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 	if resp.Body == nil {
 		resp.Body = http.NoBody
 	}
-	if teaches(resp) {
-		a := Answer{Method: req.Method, URL: req.URL, Status: resp.StatusCode, Header: resp.Header, Now: time.Now()}
+	if lain, old := age(resp.Header); !old || resp.StatusCode == http.StatusTooManyRequests { // out of a cache it speaks of the past
+		a := Answer{Method: req.Method, URL: req.URL, Status: resp.StatusCode, Header: resp.Header, Now: c.received}
 		if l.looksAt(&a, req, resp) {
-			a.Body = peek(resp)
+			a.Body = peek(resp, c.Done())
 		}
-		c.feedback = parseFeedback(&a, l.dialects, c.readings[:0])
+		c.feedback.Readings = c.readings[:0]
+		c.feedback.parse(&a, lain, l.dialects)
 	}
 	l.watch.answered(c, req, resp, nil)
 	return resp, nil
@@ -114,10 +116,4 @@ func mayRefuse(status int) bool {
 		return true
 	}
 	return false
-}
-
-// teaches: an answer out of a cache speaks of the past.
-func teaches(resp *http.Response) bool {
-	_, aged := age(resp.Header)
-	return !aged || resp.StatusCode == http.StatusTooManyRequests
 }

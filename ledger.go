@@ -56,6 +56,7 @@ type ledger struct {
 	spent    Cost // ever
 	flights  int
 	last     int64 // monotonic instant of the last send
+	ahead    int64 // the furthest that the wall clock ever was ahead of the monotonic one
 
 	ramp      int   // sends that may be unanswered at once; <0: no bound any more
 	rampSince int64 // when the current step began; 0: nobody has gone yet
@@ -87,10 +88,8 @@ func (l *ledger) decide(now instant, known []Limit, cost Cost, ahead int) verdic
 		}
 	}
 	l.notice()
-	at := now.time()
 	for _, k := range known {
-		m := l.meter(k)
-		d, impossible := m.wait(at, cost)
+		d, impossible := l.meter(k).wait(l.pace(now), cost)
 		if impossible {
 			return verdict{reason: ReasonImpossible, limit: k, impossible: true}
 		}
@@ -110,13 +109,13 @@ func (l *ledger) decide(now instant, known []Limit, cost Cost, ahead int) verdic
 // were its start misjudged, one refusal would tell, and a round trip is cheap beside it.
 const longWindow = int64(5 * time.Second)
 
-// notice begins a new window of some length carefully.
+// notice begins a new window carefully when it is long or nobody knows how long, and when its beginning is in doubt.
 func (l *ledger) notice() {
 	for i := range l.windows {
 		w := &l.windows[i]
 		if w.fresh {
 			w.fresh = false
-			if w.length >= longWindow {
+			if w.length >= longWindow || w.length == 0 || w.doubtful {
 				l.ramp, l.rampSince = 1, 0
 			}
 		}
@@ -176,7 +175,7 @@ func (l *ledger) spend(now instant, known []Limit, cost Cost, quiet bool) {
 		l.rampSince = now.mono
 	}
 	if len(known) > 0 {
-		at := now.time()
+		at := l.pace(now)
 		for _, k := range known {
 			l.meter(k).spend(at, cost)
 		}
@@ -185,20 +184,40 @@ func (l *ledger) spend(now instant, known []Limit, cost Cost, quiet bool) {
 
 // land ends a flight. charged: the server may have counted it; otherwise it was provably never sent.
 func (l *ledger) land(now instant, known []Limit, cost Cost, charged bool) {
-	l.inflight = l.inflight.minus(cost)
+	used := cost
+	if !charged {
+		used = Cost{}
+	}
+	l.settle(now, known, cost, used)
+}
+
+// settle ends a flight that took a cost and used another.
+func (l *ledger) settle(now instant, known []Limit, taken, used Cost) {
+	l.inflight = l.inflight.minus(taken)
 	if l.flights--; l.flights == 0 {
 		l.inflight = Cost{} // no drift
 	}
-	if charged {
-		for i := range l.windows {
-			l.windows[i].charge(cost.of(l.windows[i].id.unit))
-		}
+	for i := range l.windows {
+		l.windows[i].charge(used.of(l.windows[i].id.unit), now)
+	}
+	if used == taken {
 		return
 	}
-	at := now.time()
+	l.spent = l.spent.minus(taken).plus(used)
+	at := l.pace(now)
 	for _, k := range known {
-		l.meter(k).refund(at, cost)
+		m := l.meter(k)
+		m.refund(at, taken.minus(used))
+		m.spend(at, used.minus(taken))
 	}
+}
+
+// pace is the clock of the meters: the wall clock, which windows of the
+// calendar need, except that it does not follow it back. A step neither forgives
+// what was spent nor freezes what is left.
+func (l *ledger) pace(now instant) time.Time {
+	l.ahead = max(l.ahead, now.wall-now.mono)
+	return time.Unix(0, now.mono+l.ahead)
 }
 
 // learn takes an answer's word, after its land. The result is how long the scope is held from now on, if this answer held it.
@@ -215,17 +234,20 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, load{l.spent.of(w.id.unit), l.inflight.of(w.id.unit)}, fb.Limited)
 		}
 	}
-	told := fb.RetryAt.Sub(received.time())
+	var told time.Duration
+	if !fb.RetryAt.IsZero() {
+		told = fb.RetryAt.Sub(received.time())
+	}
 	switch {
-	case (fb.Limited || fb.Kind == KindOverload) && !fb.RetryAt.IsZero() && told > 0:
+	case (fb.Limited || fb.Kind == KindOverload) && told > 0:
 		held = onTop(told, random)
 		l.refusals = 0
 	case fb.Limited && sent.mono >= l.hold:
 		// A refusal without a hint: the scope backs off, longer each time.
 		held = penalty(l.refusals, random)
 		l.refusals++
-	case !fb.Limited && fb.Kind == KindNone:
-		l.refusals = 0
+	case !fb.Limited && fb.Kind == KindNone && sent.mono >= l.hold:
+		l.refusals = 0 // an answer that was under way before the last refusal says nothing of now
 	}
 	if at := received.mono + int64(held); held > 0 && at > l.hold {
 		l.hold = at
@@ -274,7 +296,7 @@ func (l *ledger) window(r *Reading) *window {
 
 // idle says that forgetting the ledger now would forgive nothing.
 func (l *ledger) idle(now instant) bool {
-	at := now.time()
+	at := l.pace(now)
 	for _, m := range l.meters {
 		if !m.whole(at) {
 			return false
@@ -296,7 +318,7 @@ func (l *ledger) debt(now instant) int64 {
 			until = max(until, now.mono+int64(w.ends.left(now)))
 		}
 	}
-	at := now.time()
+	at := l.pace(now)
 	for _, m := range l.meters {
 		if d, impossible := m.wait(at, Cost{1, 1, 1, 1}); d > 0 && !impossible {
 			until = max(until, now.mono+int64(d))

@@ -146,7 +146,8 @@ type Feedback struct {
 	Scope string
 	// Cost is what the server says that this call cost. Zero: not said.
 	Cost Cost
-	// Date is the answer's Date field: the server's clock, whole seconds. Zero: not sent or not readable.
+	// Date is the answer's Date field: the server's clock, whole seconds. Zero:
+	// not sent, not readable, or of an answer that lay in a cache (Age), which tells no clock.
 	Date time.Time
 	// Sent is when the request was sent that the answer belongs to: answers
 	// overtake each other. A Transport sets it for its Budget; zero: not known.

@@ -47,18 +47,19 @@ func wordy(kind string) bool {
 
 // peek reads the beginning of resp's body and puts a body in its place that
 // gives the same bytes and the same end. It gives what could be read,
-// decompressed, within 64 KiB and a second.
-func peek(resp *http.Response) []byte {
+// decompressed, within 64 KiB and a second, or until cancelled.
+func peek(resp *http.Response, cancelled <-chan struct{}) []byte {
 	b := &peeked{rest: resp.Body, done: make(chan struct{})}
 	go b.read()
 	timer := time.NewTimer(peekTime)
 	select {
 	case <-b.done:
 	case <-timer.C:
-		b.mu.Lock()
-		b.enough = true
-		b.mu.Unlock()
+	case <-cancelled:
 	}
+	b.mu.Lock()
+	b.enough = true
+	b.mu.Unlock()
 	timer.Stop()
 	resp.Body = b
 	b.mu.Lock()
@@ -106,6 +107,7 @@ type peeked struct {
 	buf    []byte
 	enough bool
 	err    error // the end of rest, once seen
+	fault  any   // what rest panicked with
 
 	closed bool
 
@@ -116,6 +118,13 @@ type peeked struct {
 // read reads ahead until the end, the bound, or the time is over.
 func (b *peeked) read() {
 	defer close(b.done)
+	defer func() {
+		if fault := recover(); fault != nil { // it is for the caller who reads, on the caller's own goroutine
+			b.mu.Lock()
+			b.fault = fault
+			b.mu.Unlock()
+		}
+	}()
 	chunk := make([]byte, 4<<10)
 	for {
 		n, err := b.rest.Read(chunk)
@@ -156,6 +165,9 @@ func (b *peeked) Read(p []byte) (int, error) {
 			b.given += n
 			return n, nil
 		}
+	}
+	if b.fault != nil {
+		panic(b.fault)
 	}
 	if b.err != nil {
 		return 0, b.err

@@ -55,17 +55,13 @@ func (b *trickle) Close() error {
 	return nil
 }
 
-func answer(status int, kind string, body io.ReadCloser) *http.Response {
+func answering(status int, kind string, body io.ReadCloser) *http.Response {
 	h := make(http.Header)
 	if kind != "" {
 		h.Set("Content-Type", kind)
 	}
 	return &http.Response{StatusCode: status, Header: h, Body: body, ContentLength: -1, ProtoMajor: 1, ProtoMinor: 1}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func serve(resp func() *http.Response) *Transport {
 	return &Transport{
@@ -107,8 +103,8 @@ func TestAPeekedBodyGivesTheSameBytesAndTheSameEnd(t *testing.T) {
 		"fails after bounds": {io.MultiReader(strings.NewReader(long), iotest.ErrReader(broken)), long, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := answer(429, "application/json", io.NopCloser(body.reader))
-			seen := peek(resp)
+			resp := answering(429, "application/json", io.NopCloser(body.reader))
+			seen := peek(resp, nil)
 			if want := body.want[:min(len(body.want), peekBytes)]; string(seen) != want {
 				t.Errorf("the peek saw %d bytes, want %d", len(seen), len(want))
 			}
@@ -129,7 +125,7 @@ func TestAPeekedBodyGivesTheSameBytesAndTheSameEnd(t *testing.T) {
 func TestASuccessfulStreamIsReturnedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := serve(func() *http.Response {
-			return answer(200, "application/json", newTrickle(io.EOF, 10*time.Minute, "{}", "\n"))
+			return answering(200, "application/json", newTrickle(io.EOF, 10*time.Minute, "{}", "\n"))
 		})
 		began := time.Now()
 		resp := do(t, tr, "http://stream.example/events")
@@ -150,7 +146,7 @@ func TestAPeekEndsAfterASecondAndItsPendingReadIsJoined(t *testing.T) {
 			url    string
 		}{{429, "http://slow.example/"}, {200, "https://slack.com/api/chat.postMessage"}} {
 			body := newTrickle(io.EOF, 700*time.Millisecond, "one ", "two ", "three")
-			tr := serve(func() *http.Response { return answer(c.status, "application/json", body) })
+			tr := serve(func() *http.Response { return answering(c.status, "application/json", body) })
 			began := time.Now()
 			resp := do(t, tr, c.url)
 			if d := time.Since(began); d != time.Second {
@@ -176,8 +172,8 @@ func TestAPeekEndsAfterASecondAndItsPendingReadIsJoined(t *testing.T) {
 
 func TestClosingAPeekedBodyEndsItsPendingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		resp := answer(429, "", newTrickle(io.EOF, time.Hour, "late"))
-		peek(resp)
+		resp := answering(429, "", newTrickle(io.EOF, time.Hour, "late"))
+		peek(resp, nil)
 		if err := resp.Body.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +218,7 @@ func TestSuccessfulBodiesAreLookedAtOnlyWhereADialectClaimsThem(t *testing.T) {
 	} {
 		l := &learnLayer{dialects: []Dialect{mine}, looks: looksOf([]Dialect{mine})}
 		req := httptest.NewRequest(c.method, c.url, nil)
-		resp := answer(c.status, c.kind, io.NopCloser(strings.NewReader("{}")))
+		resp := answering(c.status, c.kind, io.NopCloser(strings.NewReader("{}")))
 		a := Answer{Method: c.method, URL: req.URL, Status: c.status, Header: resp.Header}
 		if got := l.looksAt(&a, req, resp); got != c.want {
 			t.Errorf("%s %s: %d %s is looked at: %v", c.method, c.url, c.status, c.kind, got)
@@ -234,7 +230,7 @@ func TestUpgradesAreNeverLookedAt(t *testing.T) {
 	l := &learnLayer{looks: looksOf(nil)}
 	req := httptest.NewRequest("GET", "https://slack.com/api/x", nil)
 	req.Header.Set("Upgrade", "websocket")
-	resp := answer(400, "application/json", io.NopCloser(strings.NewReader("{}")))
+	resp := answering(400, "application/json", io.NopCloser(strings.NewReader("{}")))
 	if l.looksAt(&Answer{Status: 400, URL: req.URL}, req, resp) {
 		t.Error("the answer to an Upgrade was looked at")
 	}
@@ -302,7 +298,7 @@ func TestLengthCodingAndTrailersSurviveAPeekOverRealConnections(t *testing.T) {
 		resp.Body.Close()
 		base.CloseIdleConnections()
 
-		resp = answer(429, "application/json", io.NopCloser(strings.NewReader(c.want)))
+		resp = answering(429, "application/json", io.NopCloser(strings.NewReader(c.want)))
 		if c.coding != "" {
 			resp.Header.Set("Content-Encoding", c.coding)
 		}
@@ -337,11 +333,11 @@ func TestARefusalWithStatus200IsSentAgainAndItsBodyReachesTheCallerOtherwise(t *
 		sends := 0
 		tr := &Transport{Base: roundTripper(func(*http.Request) (*http.Response, error) {
 			if sends++; sends == 1 {
-				resp := answer(200, "application/json", io.NopCloser(strings.NewReader(`{"ok":false,"error":"ratelimited"}`)))
+				resp := answering(200, "application/json", io.NopCloser(strings.NewReader(`{"ok":false,"error":"ratelimited"}`)))
 				resp.Header.Set("Retry-After", "40")
 				return resp, nil
 			}
-			return answer(200, "application/json", io.NopCloser(strings.NewReader(`{"ok":true}`))), nil
+			return answering(200, "application/json", io.NopCloser(strings.NewReader(`{"ok":true}`))), nil
 		})}
 		began := time.Now()
 		resp := do(t, tr, "https://slack.com/api/chat.postMessage")
@@ -356,7 +352,7 @@ func TestARefusalWithStatus200IsSentAgainAndItsBodyReachesTheCallerOtherwise(t *
 func TestParseFeedbackByHandLeavesPicturesAlone(t *testing.T) {
 	for kind, want := range map[string]bool{"image/png": false, "application/octet-stream": false, "application/json": true, "": true, "text/event-stream": true} {
 		body := io.NopCloser(strings.NewReader("error code: 1015"))
-		resp := answer(200, kind, body)
+		resp := answering(200, kind, body)
 		if fb := ParseFeedback(resp, fuzzNow); fb.Limited != want {
 			t.Errorf("%q is looked at: %v", kind, fb.Limited)
 		}

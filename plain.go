@@ -55,7 +55,7 @@ func plainDraft(fields []field, now, base time.Time, into []Reading) ([]Reading,
 	if len(fields) != 2 || fields[0].name != "Ratelimit" || fields[1].name != "Ratelimit-Policy" {
 		return nil, false
 	}
-	var room [4]policy
+	var room [4]quotaPolicy
 	n, left := 0, 0
 	for it := items(fields[0].lines); ; n++ {
 		s, ok := it.next()
@@ -76,7 +76,7 @@ func plainDraft(fields []field, now, base time.Time, into []Reading) ([]Reading,
 		if !ok {
 			break
 		}
-		var q policy
+		var q quotaPolicy
 		if s[0] != '"' || !q.plain(s) || q.has != HasQuota || q.quota == 0 {
 			return nil, false
 		}

@@ -8,6 +8,8 @@ type waiter struct {
 	bound   int64         // monotonic instant after which it may not go; 0: none
 	late    bool          // the bound is the caller's deadline
 
+	notBefore int64 // monotonic instant before which a Budget wants no question
+
 	prev, next *waiter
 }
 

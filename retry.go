@@ -2,6 +2,7 @@ package heed
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,7 +37,8 @@ type Retry struct {
 	// BaseDelay to MaxDelay, jittered over the upper half. backoff.Stop ends the call.
 	Backoff func() backoff.BackOff
 	// Statuses are the status codes worth another try. Nil: 408, 420, 425, 429,
-	// 500, 502, 503, 504, 509 and 529. A refusal by a rate limit always is.
+	// 500, 502, 503, 504, 509 and 529, and 413 when it names a wait (RFC 9110,
+	// 15.5.14). A refusal by a rate limit always is.
 	Statuses []int
 	// Reserve is the retry budget of a scope: retries that may be spent without
 	// a success. Each costs one unit, after a rate limit a tenth; each success
@@ -99,13 +101,15 @@ func (r *Retry) validate() (mistakes []error) {
 
 func (r *Retry) curve(random func() float64) backoff.BackOff {
 	if r.Backoff != nil {
-		return r.Backoff()
+		if b := r.Backoff(); b != nil {
+			return b
+		}
 	}
 	c := &curve{base: r.BaseDelay, cap: r.MaxDelay, random: random}
-	if c.base == 0 {
+	if c.base <= 0 { // below zero only in Call.Retry, which nobody validates
 		c.base = defaultBase
 	}
-	if c.cap == 0 {
+	if c.cap <= 0 {
 		c.cap = defaultCap
 	}
 	return c
@@ -124,6 +128,7 @@ type outcome struct {
 // traits are what the decision needs of a request.
 type traits struct {
 	idempotent, replayable bool
+	misfit                 bool // no transport will ever send it
 }
 
 // judge decides whether to try again, apart from waits and budgets: pure.
@@ -131,9 +136,9 @@ func (r *Retry) judge(t traits, o outcome, counted, sends int) (stop Stop) {
 	switch {
 	case r.MaxAttempts < 0:
 		return StopOff
-	case o.err != nil && permanent(o.err):
+	case o.err != nil && (t.misfit || permanent(o.err)):
 		return StopFinal
-	case o.err == nil && !o.limited && !r.retryable(o.status):
+	case o.err == nil && !o.limited && !r.retryable(o):
 		return StopFinal
 	case !t.idempotent && !o.limited && !o.unsent:
 		return StopMethod
@@ -146,11 +151,12 @@ func (r *Retry) judge(t traits, o outcome, counted, sends int) (stop Stop) {
 	return ""
 }
 
-func (r *Retry) retryable(status int) bool {
+// retryable says that an answer's status is worth another try.
+func (r *Retry) retryable(o outcome) bool {
 	if r.Statuses != nil {
-		return slices.Contains(r.Statuses, status)
+		return slices.Contains(r.Statuses, o.status)
 	}
-	return slices.Contains(defaultStatuses, status)
+	return o.status >= 400 && slices.Contains(defaultStatuses, o.status) || o.status == http.StatusRequestEntityTooLarge && o.told > 0
 }
 
 // retryLayer sends a call until it succeeds or there is a reason to stop. It
@@ -171,17 +177,24 @@ func (l *retryLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 	if c.wishes.Retry != nil {
 		policy = c.wishes.Retry
 	}
+	if policy.MaxAttempts < 0 && !c.nested {
+		c.above.Store(false) // a heed below may retry what this one does not
+	}
 	var pauses backoff.BackOff
-	counted := 0 // sends that were no refusals
+	var past error // the last real failure
+	counted := 0   // sends that were no refusals
 	for {
 		attempt, err := l.attempt(c, req)
 		if err != nil {
-			return nil, &CallError{Info: c.info, Err: err}
+			c.info.Stopped = StopBody
+			return nil, l.final(c, req, nil, join(err, past))
 		}
 		before := c.info.Attempts
-		resp, err := l.next.roundTrip(c, attempt)
+		resp, err := l.send(c, attempt)
 		if err != nil && c.info.Attempts == before {
-			c.info.Stopped = StopRefused
+			if c.info.Stopped = unsentWhy(c, err); c.info.Stopped == StopCancelled {
+				err = c.cancelled(past)
+			}
 			return nil, l.final(c, req, nil, err)
 		}
 		o := c.outcome(resp, err)
@@ -189,12 +202,12 @@ func (l *retryLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 			counted++
 		}
 		if !l.failed(o, policy) {
-			l.meter.succeeded(c)
+			l.meter.succeeded(c, policy)
 			return resp, nil
 		}
 		if o.err != nil && c.Err() != nil {
 			c.info.Stopped = StopCancelled
-			return nil, l.final(c, req, nil, c.cancelled(err))
+			return nil, l.final(c, req, nil, c.cancelled(join(err, past)))
 		}
 		stop := l.stop(c, req, policy, o, counted)
 		var pause time.Duration
@@ -205,21 +218,48 @@ func (l *retryLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 			stop = StopBudget
 		}
 		if stop != "" {
-			c.info.Stopped, c.info.Asked = stop, o.told
+			c.info.Stopped = stop
 			return resp, l.final(c, req, resp, err)
 		}
 		l.watch.retrying(c, req, o, pause)
 		discard(resp)
+		past = o.cause()
 		if err := c.sleep(pause, ReasonBackoff); err != nil {
 			c.info.Stopped = StopCancelled
-			return nil, l.final(c, req, nil, c.cancelled(o.cause()))
+			return nil, l.final(c, req, nil, c.cancelled(past))
 		}
 	}
 }
 
+// send passes one attempt down. Whoever panics there has not closed its body.
+func (l *retryLayer) send(c *call, attempt *http.Request) (*http.Response, error) {
+	returned := false
+	defer func() {
+		if !returned {
+			closeBody(attempt)
+		}
+	}()
+	resp, err := l.next.roundTrip(c, attempt)
+	returned = true
+	return resp, err
+}
+
+// unsentWhy is why an attempt did not come as far as Base.
+func unsentWhy(c *call, err error) Stop {
+	switch {
+	case errors.Is(err, ErrLimited):
+		return StopRefused
+	case c.Err() != nil:
+		return StopCancelled
+	case errors.Is(err, errScheme):
+		return StopFinal
+	}
+	return StopRefused
+}
+
 // failed says whether there is anything to decide about.
 func (l *retryLayer) failed(o outcome, policy *Retry) bool {
-	return o.err != nil || o.limited || policy.retryable(o.status) || o.status >= 500
+	return o.err != nil || o.limited || policy.retryable(o) || o.status >= 500
 }
 
 // stop decides whether to go on, apart from waiting.
@@ -230,20 +270,15 @@ func (l *retryLayer) stop(c *call, req *http.Request, policy *Retry, o outcome, 
 	t := traits{
 		idempotent: c.wishes.Idempotent || idempotent(req),
 		replayable: req.Body == nil || req.Body == http.NoBody || req.GetBody != nil,
+		misfit:     o.err != nil && misfit(req, o.err),
 	}
 	return policy.judge(t, o, counted, c.info.Attempts)
 }
 
 // pause is the wait before the next send that is Retry's own, and whether all
-// the waits ahead are more than the call may wait: then nothing is begun.
+// the waits ahead are more than the call may wait: then nothing is begun, and
+// the answer in hand stays readable.
 func (l *retryLayer) pause(c *call, policy *Retry, o outcome, pauses *backoff.BackOff) (own time.Duration, stop Stop) {
-	limit := policy.MaxWait
-	if limit == 0 {
-		limit = defaultMaxWait
-	}
-	if limit > 0 && o.told > limit {
-		return 0, StopWait
-	}
 	// The throttle holds the whole scope after a refusal, and after an overload that names a wait.
 	ahead := l.meter.foresee(c)
 	if ahead == 0 || !o.held {
@@ -257,10 +292,15 @@ func (l *retryLayer) pause(c *call, policy *Retry, o outcome, pauses *backoff.Ba
 		own = max(own, onTop(o.told, l.random()))
 	}
 	left, bounded, deadline := c.patience(policy.MaxWait, defaultMaxWait)
-	if bounded && max(own, ahead) >= left {
-		if deadline {
-			return 0, StopDeadline
-		}
+	switch wait := max(own, ahead); {
+	case bounded && deadline && wait >= left:
+		return 0, StopDeadline
+	case bounded && wait > left:
+		return 0, StopWait
+	}
+	// What is left of the wait after the pause is the throttle's, which has a bound of its own.
+	left, bounded, _ = c.patience(l.meter.throttle.MaxWait, defaultMaxWait)
+	if ahead > own && (bounded && ahead > left || l.meter.throttle.MaxQueue < 0) {
 		return 0, StopWait
 	}
 	return own, ""
@@ -269,13 +309,11 @@ func (l *retryLayer) pause(c *call, policy *Retry, o outcome, pauses *backoff.Ba
 // attempt makes the request of one send: a header map of its own where the
 // base might write to it, a fresh body from the second send on.
 func (l *retryLayer) attempt(c *call, req *http.Request) (*http.Request, error) {
-	r := req.WithContext(c)
-	if l.clones {
-		r.Header = req.Header.Clone()
-		if r.Header == nil {
-			r.Header = make(http.Header)
-		}
+	o := &c.first
+	if c.info.Attempts > 0 {
+		o = new(outgoing) // the first may still be read below
 	}
+	r := o.copy(c, req, l.clones)
 	if c.info.Attempts > 0 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {
 		body, err := req.GetBody()
 		if err != nil {
@@ -294,6 +332,9 @@ func (l *retryLayer) final(c *call, req *http.Request, resp *http.Response, err 
 	}
 	var limited *LimitError
 	var failed *CallError
+	if noTLS, ok := err.(tls.RecordHeaderError); ok && string(noTLS.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch // as http.Client has it, which cannot see through a CallError
+	}
 	switch {
 	case errors.As(err, &limited):
 		limited.Info = c.info
@@ -316,6 +357,7 @@ func (c *call) outcome(resp *http.Response, err error) outcome {
 	if at := c.feedback.RetryAt; !at.IsZero() {
 		o.told = max(0, time.Until(at))
 	}
+	c.info.Status, c.info.Asked = o.status, o.told
 	o.held = o.limited || o.told > 0 && c.feedback.Kind == KindOverload
 	return o
 }

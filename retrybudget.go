@@ -4,16 +4,25 @@ package heed
 // scope has units that successes fill and retries spend, counted before the wait.
 
 // succeeded gives a little back after a call that did not fail.
-func (l *throttleLayer) succeeded(c *call) {
+func (l *throttleLayer) succeeded(c *call, r *Retry) {
 	s := c.scope
-	if s == nil {
+	if s == nil || r.Reserve < 0 {
 		return
 	}
 	s.mu.Lock()
-	if s.drawn {
-		s.credit = min(s.credit+reservePerGood, reserveCeiling)
-	}
+	s.credit = min(s.endowed(r)+reservePerGood, max(reserveCeiling, r.Reserve))
 	s.mu.Unlock()
+}
+
+// endowed is the credit, with the reserve that the scope begins with. The scope is locked.
+func (s *scope) endowed(r *Retry) float64 {
+	if !s.drawn {
+		s.credit, s.drawn = defaultReserve, true
+		if r.Reserve > 0 {
+			s.credit = r.Reserve
+		}
+	}
+	return s.credit
 }
 
 // afford takes what a retry costs, or says that the scope cannot.
@@ -28,14 +37,8 @@ func (l *throttleLayer) afford(c *call, r *Retry, limited bool) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.drawn {
-		s.credit, s.drawn = defaultReserve, true
-		if r.Reserve > 0 {
-			s.credit = r.Reserve
-		}
-	}
 	const rounding = 1e-9
-	if s.credit+rounding < price {
+	if s.endowed(r)+rounding < price {
 		return false
 	}
 	s.credit -= price

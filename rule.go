@@ -48,8 +48,11 @@ func compileRules(in []Rule) (rules, error) {
 			mistakes = append(mistakes, fmt.Errorf("heed: Throttle.Rules[%d]: %s", i, fmt.Sprintf(format, args...)))
 		}
 		mux := http.NewServeMux()
-		if err := handle(mux, r.Match); err != nil {
+		host, pattern := lowerHost(r.Match)
+		if err := handle(mux, pattern); err != nil {
 			bad("Match %q is no ServeMux pattern: %v", r.Match, err)
+		} else if strings.Contains(host, ":") {
+			bad("Match %q names a port and would match nothing; leave the port out, which matches all ports", r.Match)
 		}
 		for j, l := range r.Limits {
 			if !(l.Quota > 0) || math.IsInf(l.Quota, 0) {
@@ -72,6 +75,14 @@ func compileRules(in []Rule) (rules, error) {
 		out = append(out, compiledRule{r, mux})
 	}
 	return out, errors.Join(mistakes...)
+}
+
+// lowerHost puts the host of a pattern, which ServeMux compares as it stands, in lower case.
+func lowerHost(pattern string) (host, lowered string) {
+	begin := strings.LastIndexAny(pattern[:max(0, strings.IndexByte(pattern, '/'))], " \t") + 1
+	host, _, _ = strings.Cut(pattern[begin:], "/")
+	lower := strings.ToLower(host)
+	return lower, pattern[:begin] + lower + pattern[begin+len(host):]
 }
 
 // handle registers pattern; ServeMux panics on a bad one.
@@ -98,7 +109,11 @@ func (rs rules) match(req *http.Request) (hit []int) {
 	if path == "" {
 		path = "/"
 	}
-	probe := &http.Request{Method: req.Method, Host: strings.ToLower(host), URL: &url.URL{Path: path}, RequestURI: path}
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	probe := &http.Request{Method: method, Host: strings.ToLower(host), URL: &url.URL{Path: path, RawPath: req.URL.RawPath}, RequestURI: path}
 	for i := range rs {
 		if _, pattern := rs[i].mux.Handler(probe); pattern != "" {
 			hit = append(hit, i)
@@ -123,7 +138,7 @@ func newMeter(l Limit) *meter {
 	perSecond := l.Quota / l.Window.Seconds()
 	switch {
 	case l.Algorithm == AlgorithmTokenBucket || l.Algorithm == AlgorithmUnknown && l.Burst > 0:
-		m.bucket = rate.NewLimiter(rate.Limit(perSecond), int(min(max(burst, 1), math.MaxInt32)))
+		m.bucket = rate.NewLimiter(rate.Limit(perSecond), int(min(max(burst, 1), maxUnits, math.MaxInt)))
 	case l.Algorithm == AlgorithmFixedWindow:
 		m.core = &limiter.FixedWindow{Limit: l.Quota, Window: l.Window}
 	case l.Algorithm == AlgorithmSlidingCounter:
@@ -166,20 +181,22 @@ func (m *meter) wait(now time.Time, cost Cost) (d time.Duration, impossible bool
 // whole says that nothing is spent.
 func (m *meter) whole(now time.Time) bool {
 	if m.core != nil {
-		return m.core.Peek(now, m.limit.Quota).Allowed
+		r := m.core.Peek(now, 0)
+		return r.Remaining >= r.Limit
 	}
 	return m.bucket.TokensAt(now) >= float64(m.bucket.Burst())
 }
 
-// spend takes the cost; wait has just said that it fits.
+// spend takes the cost. What turned out to cost more than is left makes a debt
+// where the algorithm knows debts, and takes all that is left where not.
 func (m *meter) spend(now time.Time, cost Cost) {
 	n := cost.of(m.limit.Unit)
 	switch {
 	case n == 0:
-	case m.core != nil:
-		m.core.Take(now, n)
-	default:
-		m.bucket.AllowN(now, int(math.Ceil(n)))
+	case m.core == nil:
+		m.bucket.ReserveN(now, int(min(math.Ceil(n), float64(m.bucket.Burst()))))
+	case !m.core.Take(now, n).Allowed:
+		m.core.Take(now, m.core.Peek(now, 0).Remaining)
 	}
 }
 
@@ -188,6 +205,6 @@ func (m *meter) spend(now time.Time, cost Cost) {
 // errs on the side of the server.
 func (m *meter) refund(now time.Time, cost Cost) {
 	if n := cost.of(m.limit.Unit); n > 0 && m.bucket != nil {
-		m.bucket.AllowN(now, -int(math.Ceil(n)))
+		m.bucket.ReserveN(now, -int(math.Ceil(n)))
 	}
 }

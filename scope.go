@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // scopeKey is who shares a ledger entry: scheme, host and credential, or a name
@@ -138,7 +139,12 @@ func canonicalHost(scheme, host string) string {
 	case "https":
 		host = strings.TrimSuffix(host, ":443")
 	}
-	return strings.ToLower(host)
+	for i := range len(host) {
+		if c := host[i]; c-'A' < 26 || c >= utf8.RuneSelf {
+			return strings.ToLower(host)
+		}
+	}
+	return host
 }
 
 // credentials calls yield for every part of a request that says who asks:

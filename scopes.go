@@ -22,6 +22,7 @@ type scopes struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	live  *simplelru.LRU[scopeKey, *scope]
+	last  *scope           // the one asked for last: at the front already
 	debts map[uint64]int64 // hash of the key: the monotonic instant before which it may not send
 	most  int
 	swept int64 // when debts were last swept
@@ -39,12 +40,18 @@ func newScopes(seed maphash.Seed, most int) *scopes {
 func (m *scopes) get(key scopeKey, now func() instant) *scope {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.last != nil && m.last.key == key {
+		return m.last
+	}
 	if s, ok := m.live.Get(key); ok {
+		m.last = s
 		return s
 	}
 	s := &scope{key: key, name: key.display()}
-	if m.live.Len() >= m.most {
-		m.evict(now())
+	for range 2 { // two, so that a crowd that could not leave is worn down afterwards
+		if m.live.Len() >= m.most {
+			m.evict(now())
+		}
 	}
 	if len(m.debts) > 0 {
 		h := maphash.Comparable(m.seed, key)
@@ -54,11 +61,13 @@ func (m *scopes) get(key scopeKey, now func() instant) *scope {
 		}
 	}
 	m.live.Add(key, s)
+	m.last = s
 	return s
 }
 
 // evict makes room for one: among the oldest few the first that owes nothing, else the oldest that nobody is in.
 func (m *scopes) evict(now instant) {
+	m.last = nil // it may be the one that goes
 	const few = 16
 	var owing *scope
 	var owes int64

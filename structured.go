@@ -8,9 +8,9 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// policy is one item of RateLimit-Policy or of RateLimit in the structured form
+// quotaPolicy is one item of RateLimit-Policy or of RateLimit in the structured form
 // of drafts 08 to 10: a name and parameters.
-type policy struct {
+type quotaPolicy struct {
 	name, partition string
 	unit            Unit
 	quota           float64
@@ -24,25 +24,25 @@ type policy struct {
 }
 
 // policies are what the two fields say, before they are joined.
-type policies struct{ said, states []policy }
+type policies struct{ said, states []quotaPolicy }
 
 // policy reads a RateLimit-Policy field: bare integers belong to the trio of
 // the same family (drafts 04 to 07), names to RateLimit (from draft 08 on).
-func (p *reader) policy(f field, n *fieldName) {
+func (p *reader) policy(f field, n *headerName) {
 	for it := items(f.lines); ; {
 		s, ok := it.next()
 		if !ok {
 			return
 		}
 		if s[0] >= '0' && s[0] <= '9' {
-			p.group(f, &fieldName{role: rolePolicy, family: n.family, limit: n.limit, marked: true}).policies = f.lines
+			p.group(f, &headerName{role: rolePolicy, family: n.family, limit: n.limit, marked: true}).policies = f.lines
 			continue
 		}
 		if q, ok := readPolicy(s); ok && q.has&HasQuota != 0 && len(p.names.said) < maxReadings {
 			q.from = f.name
 			p.adopt(&q, n)
 			if p.names.said == nil {
-				p.names.said = make([]policy, 0, 2)
+				p.names.said = make([]quotaPolicy, 0, 2)
 			}
 			p.names.said = append(p.names.said, q)
 		}
@@ -50,7 +50,7 @@ func (p *reader) policy(f field, n *fieldName) {
 }
 
 // states reads a RateLimit field of draft 08 or later.
-func (p *reader) states(f field, n *fieldName) {
+func (p *reader) states(f field, n *headerName) {
 	for it := items(f.lines); ; {
 		s, ok := it.next()
 		if !ok {
@@ -64,7 +64,7 @@ func (p *reader) states(f field, n *fieldName) {
 			q.from = f.name
 			p.adopt(&q, n)
 			if p.names.states == nil {
-				p.names.states = make([]policy, 0, 2)
+				p.names.states = make([]quotaPolicy, 0, 2)
 			}
 			p.names.states = append(p.names.states, q)
 		}
@@ -72,7 +72,7 @@ func (p *reader) states(f field, n *fieldName) {
 }
 
 // adopt takes what the field's own name adds: "Acme-RateLimit-Write" names its policies' owner only when they have no unit.
-func (p *reader) adopt(q *policy, n *fieldName) {
+func (p *reader) adopt(q *quotaPolicy, n *headerName) {
 	if q.unit == "" && n.unit != "" {
 		q.unit = n.unit
 	}
@@ -82,7 +82,7 @@ func (p *reader) adopt(q *policy, n *fieldName) {
 // goes to a full structured-field parser (RFC 9651), and what even that
 // refuses, but is still a name with readable parameters, is taken as servers
 // that err in one particular way mean it.
-func readPolicy(s string) (q policy, ok bool) {
+func readPolicy(s string) (q quotaPolicy, ok bool) {
 	if q, plain, good := plainPolicy(s); plain {
 		return q, good
 	}
@@ -93,14 +93,14 @@ func readPolicy(s string) (q policy, ok bool) {
 }
 
 // plain reads an item into q when it is plain and good.
-func (q *policy) plain(s string) bool {
+func (q *quotaPolicy) plain(s string) bool {
 	var plain, ok bool
 	*q, plain, ok = plainPolicy(s)
 	return plain && ok
 }
 
 // plainPolicy reads `"name";key=value;…` and `name;key=value;…` where no string holds an escape.
-func plainPolicy(s string) (q policy, plain, ok bool) {
+func plainPolicy(s string) (q quotaPolicy, plain, ok bool) {
 	rest := ""
 	if s[0] == '"' {
 		end := strings.IndexByte(s[1:], '"')
@@ -166,7 +166,7 @@ func validName(s string) bool {
 }
 
 // parameter takes one parameter; false when a known one has a value that cannot be.
-func (q *policy) parameter(key, value string) bool {
+func (q *quotaPolicy) parameter(key, value string) bool {
 	switch key {
 	case "q", "r":
 		n, ok := number(value)
@@ -227,7 +227,7 @@ func quotaUnit(s string) Unit {
 }
 
 // structured takes an item that the full parser has read.
-func structured(v httpsfv.Item) (q policy, ok bool) {
+func structured(v httpsfv.Item) (q quotaPolicy, ok bool) {
 	switch name := v.Value.(type) {
 	case string:
 		q.name = name
@@ -262,7 +262,7 @@ func structured(v httpsfv.Item) (q policy, ok bool) {
 
 // loosePolicy reads `"fixed window";"api";q=500;w=300`, which is no structured
 // field: the last string is the name, the others describe it (Hugging Face).
-func loosePolicy(s string) (q policy, ok bool) {
+func loosePolicy(s string) (q quotaPolicy, ok bool) {
 	for range maxItems {
 		if s == "" {
 			break
@@ -317,12 +317,12 @@ func (s *policies) join(p *reader) {
 }
 
 // matches says whether two items speak of one limit.
-func (q *policy) matches(r *policy) bool {
+func (q *quotaPolicy) matches(r *quotaPolicy) bool {
 	return q.name == r.name && (q.partition == r.partition || q.partition == "" || r.partition == "")
 }
 
 // state emits one named limit, of which either part may be missing.
-func (p *reader) state(r, q *policy) {
+func (p *reader) state(r, q *quotaPolicy) {
 	var out Reading
 	if q != nil {
 		out.Limit = Limit{Name: q.name, Partition: q.partition, Unit: q.unit, Quota: q.quota, Window: q.window}

@@ -31,7 +31,7 @@ type evidence struct {
 }
 
 // retry reads a Retry-After field or one of its kin: the longest wait of all lines counts.
-func (ev *evidence) retry(f field, n *fieldName) {
+func (ev *evidence) retry(f field, n *headerName) {
 	fine := n.scale != 0 && n.scale < time.Second || strings.HasSuffix(strings.ToLower(f.name), "in")
 	for it := items(f.lines); ; {
 		s, ok := it.next()
@@ -229,7 +229,8 @@ func (ev *evidence) verdict(fb *Feedback, said bool) {
 		fb.Limited, fb.Kind = true, KindBan
 	case status == http.StatusForbidden:
 		// A 403 is a refusal by a limit only with evidence; most are about rights.
-		if s.spent || hinted {
+		// A Retry-After of 0 is none: some servers send it with every answer.
+		if s.spent || hinted && asked.After(ev.now) {
 			fb.Limited = true
 		}
 		if !s.spent {

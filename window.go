@@ -33,10 +33,12 @@ type window struct {
 	told     float64 // the least that any answer of the window said remains
 	toldAt   int64   // monotonic instant at which that answer came
 	landed   float64 // units sent and answered until then; later ones may be counted in a newer window
+	tail     float64 // units answered since the window may have ended: they may be counted in the next
 	own      float64 // the same by our own count, for answers that say nothing
 	metered  bool    // some answer stated what remains
 	rolled   bool    // the reset has passed and no answer has confirmed the new window yet
 	fresh    bool    // rolled, and the ledger has not yet taken notice
+	doubtful bool    // rolled while the clocks disagreed
 	rolledAt int64
 	late     int64 // how much later than told this server's resets turned out to be
 
@@ -57,8 +59,10 @@ func (w *window) roll(now instant) {
 	if units <= 0 {
 		units = max(w.told, 1) // one probe tells the rest
 	}
-	w.told, w.own = units, units
+	units = max(units-w.tail, min(units, 1))
+	w.told, w.own, w.tail = units, units, 0
 	w.rolled, w.fresh, w.rolledAt = true, true, now.mono
+	w.doubtful = w.ends.doubtful(now)
 	w.before, w.ends = w.ends, edge{}
 }
 
@@ -129,24 +133,30 @@ func (w *window) spread(now instant, free float64, last int64) time.Duration {
 }
 
 // charge takes an answered cost off our own count.
-func (w *window) charge(cost float64) { w.own = max(0, w.own-cost) }
+func (w *window) charge(cost float64, now instant) {
+	w.own = max(0, w.own-cost)
+	if w.ends.known() && w.ends.now(now) > w.ends.lo {
+		w.tail += cost
+	}
+}
 
-func (w *window) hear(remaining float64, at int64, l load) {
-	w.told, w.toldAt, w.landed = remaining, at, l.spent-l.inflight
+// hear takes what an answer says remains.
+func (w *window) hear(remaining float64, received instant, l load) {
+	w.told, w.toldAt, w.landed = remaining, received.mono, l.spent-l.inflight
 }
 
 // believe starts a window from what an answer says. What is in flight may or
 // may not be in its figure already, and will be charged as it lands.
-func (w *window) believe(remaining float64, e edge, at int64, l load) {
-	w.hear(remaining, at, l)
-	w.own, w.ends, w.rolled = remaining+l.inflight, e, false
+func (w *window) believe(remaining float64, e edge, received instant, l load) {
+	w.hear(remaining, received, l)
+	w.own, w.ends, w.rolled, w.tail = remaining+l.inflight, e, false, 0
 }
 
 // learn takes one reading into account, of a request sent at sent and answered at received.
 func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refused bool) {
 	newest := sent.mono >= w.newest
 	if e.known() {
-		e.hi += w.late
+		e = e.later(w.late)
 	}
 	if newest {
 		w.limit = r.Limit
@@ -166,14 +176,28 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refus
 		}
 		w.metered = true
 	}()
-	if !w.metered || !e.known() && !w.ends.known() {
-		if newest {
-			w.believe(r.Remaining, e, received.mono, l)
+	switch {
+	case !w.metered:
+		w.believe(r.Remaining, e, received, l)
+		return
+	case !w.rolled && !e.known() && !w.ends.known():
+		// No resets at all. Only who was sent after the last word came knows better; of flights that overlap the least counts.
+		if sent.mono > w.toldAt {
+			w.believe(r.Remaining, e, received, l)
+		} else if r.Remaining < w.told {
+			w.hear(r.Remaining, received, l)
 		}
 		return
 	}
+	if !e.known() && !w.rolled {
+		// No word of the reset: of the window that is known, if that has not ended.
+		if w.roll(received); !w.rolled {
+			w.same(r, w.ends, sent, received, l, refused)
+			return
+		}
+	}
 	if w.rolled {
-		w.confirm(r, e, sent, received, l, newest)
+		w.confirm(r, e, sent, received, l)
 		return
 	}
 	if w.rate > 0 {
@@ -185,35 +209,47 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refus
 		w.same(r, met, sent, received, l, refused)
 		return
 	}
-	if !newest {
+	if !newest || sent.mono <= w.toldAt && e.wall == w.ends.wall && e.hi <= w.ends.lo {
 		return // an overtaken answer of an earlier window
 	}
-	w.measure(w.ends, e)
+	remaining := r.Remaining
+	if w.ends.known() && w.ends.lo > w.ends.now(received) {
+		// The reset moved before it was due: a bucket, or a window that slides.
+		if sent.mono <= w.toldAt {
+			remaining = min(remaining, w.told) // flights that overlap: the least counts
+		} else if remaining > w.told {
+			w.rises++
+		}
+	} else {
+		w.measure(w.ends, e)
+	}
 	w.drip(r, e, sent, received, refused)
 	if w.rate > 0 {
 		w.refill(r, e, sent, received)
 		return
 	}
-	w.believe(r.Remaining, e, received.mono, l)
+	w.believe(remaining, e, received, l)
 }
 
 // confirm hears the first answers after the reset has passed by our reckoning.
-func (w *window) confirm(r *Reading, e edge, sent, received instant, l load, newest bool) {
+func (w *window) confirm(r *Reading, e edge, sent, received instant, l load) {
 	after := sent.mono >= w.rolledAt
 	switch {
+	case after && r.Remaining == 0 && e.known() && int64(e.left(received)) <= w.late:
+		// The server still speaks of the old window: its resets come later
+		// than it tells. Wait on, and remember by how much.
+		w.late = min(max(4*w.late, int64(50*time.Millisecond)), int64(time.Second))
+		w.believe(0, edge{lo: received.mono, hi: received.mono + w.late}, received, l)
 	case e.known() && e.left(received) > 0:
 		if !after && r.Remaining < w.told && e.left(received) < time.Second {
 			return // still of the old window, whose end lies within the rounding
 		}
 		w.measure(w.before, e)
-		w.believe(r.Remaining, e, received.mono, l)
-	case after && r.Remaining == 0 && e.known():
-		// The server still speaks of the old window: its resets come later
-		// than it tells. Wait on, and remember by how much.
-		w.late = min(max(2*w.late, int64(50*time.Millisecond)), int64(time.Second))
-		at := e.now(received)
-		w.believe(0, edge{lo: at, hi: at + w.late, wall: e.wall}, received.mono, l)
-	case newest && after:
+		w.believe(r.Remaining, e, received, l)
+	case after && sent.mono > w.toldAt:
+		w.hear(r.Remaining, received, l)
+		w.own = r.Remaining + l.inflight
+	case after:
 		w.told = min(w.told, r.Remaining)
 	}
 }
@@ -223,7 +259,7 @@ func (w *window) same(r *Reading, met edge, sent, received instant, l load, refu
 	if r.Remaining > w.told && sent.mono > w.toldAt {
 		// Sent after less had been told, and yet more is left. Had the window been reset since, nearly all
 		// would be: all but what was sent since.
-		early := met.lo > met.now(received)
+		early := w.ends.lo > w.ends.now(received)
 		if partly := r.Remaining+l.spent-w.landed < w.quota; early || partly {
 			w.rises++
 		}
@@ -234,9 +270,11 @@ func (w *window) same(r *Reading, met edge, sent, received instant, l load, refu
 		return
 	}
 	if r.Remaining < w.told {
-		w.hear(r.Remaining, received.mono, l)
+		w.hear(r.Remaining, received, l)
 	}
-	w.ends = met
+	if w.ends = met; met.lo > met.now(received) {
+		w.tail = 0
+	}
 }
 
 // drip keeps the rate of a bucket: its reset is when it will be full, so what

@@ -8,14 +8,6 @@ import (
 
 // Answers as they come, for the figures that are promised.
 
-func headerOf(kv ...string) http.Header {
-	h := make(http.Header)
-	for i := 0; i < len(kv); i += 2 {
-		h.Add(kv[i], kv[i+1])
-	}
-	return h
-}
-
 const benchDate = "Sun, 01 Mar 2026 10:00:00 GMT"
 
 var benchNow = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -37,7 +29,7 @@ var benchAnswers = []struct {
 		"Ratelimit", `"burst";r=50;t=44, "daily";r=4000;t=36400`), 0},
 }
 
-func BenchmarkParseFeedback(b *testing.B) {
+func BenchmarkDialects(b *testing.B) {
 	b.Run("map alone", func(b *testing.B) {
 		n := 0
 		for b.Loop() {
@@ -52,7 +44,8 @@ func BenchmarkParseFeedback(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a := Answer{Status: 200, Header: c.header, Now: benchNow}
-				parseFeedback(&a, nil, room[:0])
+				fb := Feedback{Readings: room[:0]}
+				fb.parse(&a, 0, nil)
 			}
 		})
 	}
@@ -63,7 +56,8 @@ func TestReadingTheUsualAnswersAllocatesNextToNothing(t *testing.T) {
 		var room [3]Reading
 		got := testing.AllocsPerRun(200, func() {
 			a := Answer{Status: 200, Header: c.header, Now: benchNow}
-			parseFeedback(&a, nil, room[:0])
+			fb := Feedback{Readings: room[:0]}
+			fb.parse(&a, 0, nil)
 		})
 		if got > c.allocs {
 			t.Errorf("%s: %v allocations, at most %v", c.name, got, c.allocs)
