@@ -459,7 +459,7 @@ func sane(t *testing.T, fb Feedback, status int, now time.Time) {
 func TestNoHeaderMakesAWaitThatIsNegativeOrEndless(t *testing.T) {
 	r := dice(t)
 	statuses := []int{200, 202, 301, 304, 400, 403, 404, 418, 429, 500, 503, 529, 0, 999}
-	for range 20_000 {
+	for range 4_000 {
 		h, status := oddHeader(r), statuses[r.IntN(len(statuses))]
 		now := time.Unix(1e9+r.Int64N(3e9), r.Int64N(1e9))
 		sane(t, ParseFeedback(&http.Response{StatusCode: status, Header: h}, now), status, now)

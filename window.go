@@ -96,6 +96,9 @@ func (w *window) wait(now instant, cost, ahead, inflight float64, last int64) ti
 	if !w.metered || cost == 0 {
 		return 0
 	}
+	if w.quota > 0 {
+		cost = min(cost, w.quota) // what costs more than a whole window goes when a window is whole
+	}
 	free := w.available(now, inflight) - ahead
 	switch {
 	case w.rate > 0:
@@ -191,7 +194,10 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refus
 	}
 	if !e.known() && !w.rolled {
 		// No word of the reset: of the window that is known, if that has not ended.
-		if w.roll(received); !w.rolled {
+		if w.roll(sent); !w.rolled {
+			w.roll(received)
+		}
+		if !w.rolled {
 			w.same(r, w.ends, sent, received, l, refused)
 			return
 		}
