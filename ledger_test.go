@@ -277,7 +277,6 @@ func TestALongWindowBeginsWithOneRequest(t *testing.T) {
 		at := x.reset + 100*time.Millisecond
 		for n < 50 && l.decide(moment(at), nil, one, 0).wait == 0 {
 			l.spend(moment(at), nil, one, false)
-			l.last = 0
 			n++
 		}
 		if n != x.want {

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// story is a window that is told by hand-made answers.
-type story struct {
-	w window
-	l load
+// tale is a window that is told by hand-made answers.
+type tale struct {
+	w    window
+	l    load
+	last int64 // monotonic instant of the last send
 }
 
 // answer is one reading of a delta reset: sent and received in ms from june, reset in seconds (negative: not said).
-func (s *story) answer(sent, received int, quota, remaining float64, reset int, refused ...bool) {
+func (s *tale) answer(sent, received int, quota, remaining float64, reset int, refused ...bool) {
 	from, to := moment(time.Duration(sent)*time.Millisecond), moment(time.Duration(received)*time.Millisecond)
+	s.last = max(s.last, from.mono)
 	r := Reading{Limit: Limit{Quota: quota}, Remaining: remaining, Has: HasRemaining}
 	if quota > 0 {
 		r.Has |= HasQuota
@@ -26,16 +28,16 @@ func (s *story) answer(sent, received int, quota, remaining float64, reset int, 
 }
 
 // wait is the wait of one unit at an instant in ms.
-func (s *story) wait(at int) time.Duration {
-	return s.w.wait(moment(time.Duration(at)*time.Millisecond), 1, 0, s.l.inflight, 0)
+func (s *tale) wait(at int) time.Duration {
+	return s.w.wait(moment(time.Duration(at)*time.Millisecond), 1, 0, s.l.inflight, s.last)
 }
 
-func (s *story) free(at int) float64 {
+func (s *tale) free(at int) float64 {
 	return s.w.available(moment(time.Duration(at)*time.Millisecond), s.l.inflight)
 }
 
 func TestWithinOneWindowRemainingOnlyFalls(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 30, 40)
 	s.answer(10, 100, 60, 28, 40)
 	s.answer(5, 120, 60, 29, 40) // older, and late
@@ -51,7 +53,7 @@ func TestWithinOneWindowRemainingOnlyFalls(t *testing.T) {
 func TestInWhateverOrderAnswersComeTheLeastOfAWindowCounts(t *testing.T) {
 	r := dice(t)
 	for range 200 {
-		var s story
+		var s tale
 		order := r.Perm(20)
 		for n, i := range order {
 			s.answer(i, 100+n, 60, float64(50-i), 40)
@@ -63,7 +65,7 @@ func TestInWhateverOrderAnswersComeTheLeastOfAWindowCounts(t *testing.T) {
 }
 
 func TestALaterResetStartsANewWindow(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 0, 10)
 	if got := s.wait(100); got < 9*time.Second || got > 10*time.Second {
 		t.Errorf("the wait is %v", got)
@@ -82,7 +84,7 @@ func TestALaterResetStartsANewWindow(t *testing.T) {
 }
 
 func TestAnOvertakenAnswerOfTheOldWindowSentWithOneOfTheNewEndsNothing(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 1, 3)
 	s.answer(2_900, 3_010, 60, 59, 60)
 	s.answer(2_900, 3_020, 60, 0, 1) // sent in the same instant, answered before the reset
@@ -92,7 +94,7 @@ func TestAnOvertakenAnswerOfTheOldWindowSentWithOneOfTheNewEndsNothing(t *testin
 }
 
 func TestWhatIsInFlightIsTakenOff(t *testing.T) {
-	s := story{l: load{spent: 5, inflight: 4}}
+	s := tale{l: load{spent: 5, inflight: 4}}
 	s.answer(0, 50, 60, 6, 40)
 	if got := s.free(60); got != 2 {
 		t.Errorf("%v may be sent with 4 of 6 in flight, want 2", got)
@@ -104,7 +106,7 @@ func TestWhatIsInFlightIsTakenOff(t *testing.T) {
 }
 
 func TestOthersUseIsSeenInTheNextAnswer(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 50, 40)
 	s.answer(100, 150, 60, 20, 40)
 	if got := s.free(200); got != 20 {
@@ -113,7 +115,7 @@ func TestOthersUseIsSeenInTheNextAnswer(t *testing.T) {
 }
 
 func TestAnAnswerThatSaysNothingIsStillCharged(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 3, 40)
 	for range 3 {
 		s.w.charge(1, moment(time.Second))
@@ -124,7 +126,7 @@ func TestAnAnswerThatSaysNothingIsStillCharged(t *testing.T) {
 }
 
 func TestAReadingWithoutAResetIsOfTheKnownWindow(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 10, 40)
 	s.answer(100, 150, 60, 0, -1)
 	if got := s.wait(200); got < 39*time.Second || got > 40*time.Second {
@@ -141,7 +143,7 @@ func TestAReadingWithoutAResetIsOfTheKnownWindow(t *testing.T) {
 }
 
 func TestWithoutAnyResetASpentLimitIsProbedASecondLater(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 0, -1)
 	if got := s.wait(50); got != time.Second {
 		t.Errorf("the wait is %v, want 1s", got)
@@ -149,14 +151,14 @@ func TestWithoutAnyResetASpentLimitIsProbedASecondLater(t *testing.T) {
 	if got := s.wait(1050); got != 0 {
 		t.Errorf("a second later the wait is %v", got)
 	}
-	s.l.inflight = 1
+	s.l.inflight, s.last = 1, moment(1050*time.Millisecond).mono
 	if got := s.wait(1060); got != never {
 		t.Errorf("with the probe under way the wait is %v, want none but its answer", got)
 	}
 }
 
 func TestWithoutAnyResetOfOverlappingFlightsTheLeastCounts(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 40, -1)
 	s.answer(102, 150, 60, 30, -1) // sent last, counted first
 	s.answer(100, 160, 60, 25, -1)
@@ -171,7 +173,7 @@ func TestWithoutAnyResetOfOverlappingFlightsTheLeastCounts(t *testing.T) {
 }
 
 func TestWithoutAQuotaOneProbeOpensTheNextWindow(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 0, 0, 10)
 	if got := s.wait(10_051); got != 0 || s.free(10_051) != 1 {
 		t.Errorf("after the reset the wait is %v and %v are left, want one probe", got, s.free(10_051))
@@ -179,7 +181,7 @@ func TestWithoutAQuotaOneProbeOpensTheNextWindow(t *testing.T) {
 }
 
 func TestARolledWindowCountsWhatMayHaveFallenIntoIt(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 10, 5, 2) // ends within (1s, 2.05s]
 	s.w.charge(1, moment(900*time.Millisecond))
 	s.w.charge(1, moment(1500*time.Millisecond))
@@ -191,7 +193,7 @@ func TestARolledWindowCountsWhatMayHaveFallenIntoIt(t *testing.T) {
 }
 
 func TestAServerWhoseResetsComeLateIsWaitedForABitMoreEachTime(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 0, 10)
 	at := 10_051
 	var lates []time.Duration
@@ -216,7 +218,7 @@ func TestAServerWhoseResetsComeLateIsWaitedForABitMoreEachTime(t *testing.T) {
 }
 
 func TestTheLastFifthIsSpreadOverWhatIsLeft(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 100, 100, 60)
 	s.w.ends = edge{lo: moment(59 * time.Second).mono, hi: moment(60 * time.Second).mono}
 	last := moment(10 * time.Second)
@@ -246,7 +248,7 @@ func TestTheLastFifthIsSpreadOverWhatIsLeft(t *testing.T) {
 }
 
 func TestThoseWithManyAheadCountWholeWindows(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 10, 0, 60)
 	s.w.length = 60 * second
 	base := s.wait(100)
@@ -262,7 +264,7 @@ func TestThoseWithManyAheadCountWholeWindows(t *testing.T) {
 }
 
 func TestACostOfNothingWaitsForNothing(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 10, 0, 60)
 	if got := s.w.wait(moment(time.Second), 0, 0, 0, 0); got != 0 {
 		t.Errorf("the wait is %v", got)
@@ -274,7 +276,7 @@ func TestACostOfNothingWaitsForNothing(t *testing.T) {
 }
 
 func TestWhatCostsMoreThanAWholeWindowGoesWhenAWindowIsWhole(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 10, 5, 60)
 	if got := s.w.wait(moment(time.Second), 25, 0, 0, 0); got < 59*time.Second || got > 60*time.Second {
 		t.Errorf("with half a window left the wait is %v, want that for the reset", got)
@@ -301,7 +303,7 @@ func TestABucketIsPacedAtTheRateThatItShows(t *testing.T) {
 }
 
 func TestARefusalSlowsABucketOnceForAllThatWasUnderWay(t *testing.T) {
-	s := story{w: window{metered: true, quota: 20, rate: 10, rises: bucketRises, ends: edge{lo: 1, hi: 2}}}
+	s := tale{w: window{metered: true, quota: 20, rate: 10, rises: bucketRises, ends: edge{lo: 1, hi: 2}}}
 	for i := range 5 {
 		s.answer(i, 100+i, 20, 0, 1, true)
 	}
@@ -315,7 +317,7 @@ func TestARefusalSlowsABucketOnceForAllThatWasUnderWay(t *testing.T) {
 }
 
 func TestOneRiseIsARefundAndTwoAreABucket(t *testing.T) {
-	var s story
+	var s tale
 	s.answer(0, 50, 60, 10, 40)
 	s.answer(100, 150, 60, 12, 40)
 	if s.w.rate != 0 || s.free(160) != 10 {
