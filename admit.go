@@ -1,8 +1,8 @@
 package heed
 
 import (
-	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -10,7 +10,7 @@ import (
 
 // admit waits until the call may be sent, and spends.
 func (l *throttleLayer) admit(c *call, req *http.Request, s *scope, hits []int) (Grant, error) {
-	if err := context.Cause(c.Context); err != nil {
+	if c.over() != nil {
 		return Grant{}, c.cancelled(nil)
 	}
 	now := l.line.now()
@@ -30,7 +30,26 @@ func (l *throttleLayer) admit(c *call, req *http.Request, s *scope, hits []int) 
 			return Grant{}, nil
 		}
 	}
+	if l.throttle.MaxQueue < 0 && l.budget != nil {
+		return l.ask(c, req, s, now)
+	}
 	return l.wait(c, req, s, now)
+}
+
+// ask is the way in where nobody may wait: a Budget is asked once. It is
+// entered with the scope locked, and leaves it unlocked.
+func (l *throttleLayer) ask(c *call, req *http.Request, s *scope, now instant) (Grant, error) {
+	defer s.mu.Unlock()
+	v := s.ledger.decide(now, nil, c.cost, 0)
+	if v.wait == 0 {
+		grant, denied, err := l.claim(c, req, s, now)
+		if err != nil || denied.wait == 0 {
+			return grant, err
+		}
+		v = denied
+	}
+	v.reason = ReasonQueue
+	return Grant{}, c.refuse(v, now, "", false)
 }
 
 // spend books a send that may go now. The scope is locked.
@@ -61,9 +80,14 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 	w := &waiter{seq: c.seq, signal: make(chan struct{}, 1)}
 	left, bounded, deadline := c.patience(l.throttle.MaxWait, defaultMaxWait)
 	if bounded {
-		w.bound, w.late = now.mono+int64(left), deadline
+		w.bound, w.late = now.mono+min(int64(left), math.MaxInt64-now.mono), deadline
 	}
-	if ahead := q.insert(w); ahead != q.n-1 { // a retry came back to its place
+	ahead := q.insert(w)
+	defer func() { // whatever happens, a panic of a hook or a Budget included, nobody is left standing in the way
+		q.remove(w)
+		s.mu.Unlock()
+	}()
+	if ahead != q.n-1 { // a retry came back to its place
 		v = s.ledger.decide(now, l.local(c.lane), c.cost, ahead)
 	}
 	for told := false; ; {
@@ -74,16 +98,12 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 			v = *w.refused
 		}
 		if v.impossible || w.refused != nil || hopeless(v, w, now) {
-			q.remove(w)
-			s.mu.Unlock()
 			return Grant{}, c.refuse(v, now, bound(w), w.late)
 		}
 		first := q.head == w
 		if first && v.wait == 0 {
 			grant, denied, err := l.claim(c, req, s, now)
 			if err != nil || denied.wait == 0 {
-				q.remove(w)
-				s.mu.Unlock()
 				return grant, err
 			}
 			v, now = denied, l.line.now()
@@ -95,24 +115,26 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 				continue
 			}
 		}
-		s.mu.Unlock()
 		reason := v.reason
 		if !first || reason == "" {
 			reason = ReasonQueue
 		}
-		if !told {
-			told = true
-			l.watch.waiting(c, req, reason, v)
-		}
-		began := now.mono
-		err := nap(c, w, v, first, now)
-		now = l.line.now()
-		c.note(reason, time.Duration(now.mono-began))
-		s.mu.Lock()
-		if err != nil {
-			q.remove(w)
-			s.mu.Unlock()
-			return Grant{}, c.cancelled(nil)
+		var cancelled error
+		s.unlocked(func() {
+			if !told {
+				told = true
+				l.watch.waiting(c, req, reason, v)
+			}
+			began := now.mono
+			err := nap(c, w, v, first, now)
+			now = l.line.now()
+			c.note(reason, time.Duration(now.mono-began))
+			if err != nil {
+				cancelled = c.cancelled(nil)
+			}
+		})
+		if cancelled != nil {
+			return Grant{}, cancelled
 		}
 		v.wait = 0 // what was foreseen is past; only the first in line knows better
 		if q.head == w {
@@ -154,18 +176,23 @@ func (l *throttleLayer) claim(c *call, req *http.Request, s *scope, now instant)
 	if l.budget == nil {
 		return g, denied, nil
 	}
-	s.mu.Unlock()
-	g, err = l.budget.Take(c, s.onWire(req, l.throttle.Identity), c.lane.known, c.cost)
-	now = l.line.now()
-	s.mu.Lock()
-	if err == nil && g.OK {
+	granted := false
+	defer func() {
+		if !granted {
+			s.ledger.land(now, nil, c.cost, false)
+			s.occupy(l.rules, c.lane, -1)
+			s.wake()
+		}
+	}()
+	s.unlocked(func() {
+		g, err = l.budget.Take(c, s.onWire(req, l.throttle.Identity), c.lane.known, c.cost)
+		now = l.line.now()
+	})
+	granted = err == nil && g.OK
+	switch {
+	case granted:
 		c.sent = now
 		return g, denied, nil
-	}
-	s.ledger.land(now, nil, c.cost, false)
-	s.occupy(l.rules, c.lane, -1)
-	s.wake()
-	switch {
 	case err == nil:
 		return g, verdict{wait: max(g.Wait, time.Millisecond), reason: ReasonBudget, limit: binding(c.lane.known, g)}, nil
 	case c.Err() != nil:
@@ -181,7 +208,7 @@ func nap(c *call, w *waiter, v verdict, first bool, now instant) error {
 	if first {
 		d = min(v.wait, maxNap)
 		if v.wait == never {
-			d = never
+			d = time.Duration(overdue) // the answer that would tell may never come
 		}
 	}
 	if w.bound != 0 {
@@ -199,8 +226,9 @@ func nap(c *call, w *waiter, v verdict, first bool, now instant) error {
 	case <-clock:
 		return nil
 	case <-c.Done():
-		return c.Err()
+	case <-c.gone:
 	}
+	return c.over()
 }
 
 // hopeless says that the wait ends after the waiter may go.

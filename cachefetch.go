@@ -69,7 +69,7 @@ func (e *entry) validating(c *call, req *http.Request) *http.Request {
 // ours to send.
 func (l *cacheLayer) excused(c *call, q *lookup, resp *http.Response, err error) (time.Duration, bool) {
 	switch {
-	case q.entry == nil || c.Err() != nil:
+	case q.entry == nil || c.over() != nil:
 		return 0, false
 	case err != nil && (errors.Is(err, ErrLimited) || errors.Is(err, errScheme)):
 		return 0, false

@@ -3,6 +3,7 @@ package heed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -117,8 +118,9 @@ type call struct {
 	cost   Cost
 	info   Info
 	waited time.Duration
-	nested bool        // an outer heed retries already
-	above  atomic.Bool // what is below has a heed above it: true until RoundTrip returns
+	nested bool            // an outer heed retries already
+	above  atomic.Bool     // what is below has a heed above it: true until RoundTrip returns
+	gone   <-chan struct{} // Request.Cancel: some callers still cancel by it
 
 	// Of the current attempt.
 	scope    *scope
@@ -145,7 +147,7 @@ func (c *call) Value(key any) any {
 // begin makes the state of one RoundTrip.
 func begin(req *http.Request, seq uint64) *call {
 	ctx := req.Context()
-	c := &call{Context: ctx, seq: seq, wishes: &unwished}
+	c := &call{Context: ctx, seq: seq, wishes: &unwished, gone: req.Cancel}
 	if w, ok := ctx.Value(wishKey{}).(*Call); ok {
 		c.wishes = w
 		if crossed(req) {
@@ -212,10 +214,32 @@ func (c *call) patience(limit, standard time.Duration) (left time.Duration, boun
 	return left, bounded, false
 }
 
-// cancelled gives the error of a call whose context ended: why it ended, and
-// the last real failure, each once.
+// errGone is the end of a call by its Request.Cancel.
+var errGone = fmt.Errorf("the request's Cancel channel was closed: %w", context.Canceled)
+
+// over says that the caller went away; nil while it has not.
+func (c *call) over() error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-c.gone:
+	default:
+		return nil
+	}
+	if at, ok := c.Deadline(); ok && !time.Now().Before(at) {
+		return context.DeadlineExceeded // http.Client.Timeout ends both, in any order
+	}
+	return errGone
+}
+
+// cancelled gives the error of a call that is over: why it ended, and the last
+// real failure, each once.
 func (c *call) cancelled(last error) error {
-	ended, cause := c.Err(), context.Cause(c.Context)
+	ended, cause := c.over(), context.Cause(c.Context)
+	if cause == nil {
+		cause = ended
+	}
 	err := last
 	if !errors.Is(last, cause) {
 		err = join(cause, last)

@@ -35,7 +35,11 @@ type LimitError struct {
 // Error says what was refused, why, and what to do.
 func (e *LimitError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "heed: %s: not sent: ", e.Scope)
+	b.WriteString("heed: ")
+	if e.Scope != "" {
+		b.WriteString(e.Scope + ": ")
+	}
+	b.WriteString("not sent: ")
 	switch e.Reason {
 	case ReasonImpossible:
 		fmt.Fprintf(&b, "the cost is more than %s ever allows; split the call or correct its cost", e.Limit.describe())
@@ -47,16 +51,27 @@ func (e *LimitError) Error() string {
 		b.WriteString("the server asked for a wait")
 	case ReasonLimit, ReasonPace, ReasonRule:
 		fmt.Fprintf(&b, "%s is used up", e.Limit.describe())
+	case "":
+		b.WriteString("it must wait")
 	default:
-		fmt.Fprintf(&b, "must wait (%s)", e.Reason)
+		fmt.Fprintf(&b, "it must wait (%s)", e.Reason)
 	}
 	if e.within > 0 {
 		fmt.Fprintf(&b, " for another %v", e.within.Round(time.Millisecond))
 	}
-	fmt.Fprintf(&b, ", which is past %s", e.bound)
-	if !e.RetryAt.IsZero() {
-		fmt.Fprintf(&b, "; try again after %s", e.RetryAt.UTC().Format(time.RFC3339))
+	switch {
+	case e.bound == "":
+	case e.within > 0:
+		fmt.Fprintf(&b, ", which is past %s", e.bound)
+	default:
+		fmt.Fprintf(&b, ", and the wait would go past %s", e.bound)
 	}
+	if e.RetryAt.IsZero() {
+		b.WriteString("; send less at once, or let it wait longer")
+		return b.String()
+	}
+	whole := e.RetryAt.UTC().Add(time.Second - 1).Truncate(time.Second) // never too early
+	fmt.Fprintf(&b, "; try again after %s", whole.Format(time.RFC3339))
 	return b.String()
 }
 
@@ -98,6 +113,9 @@ type CallError struct {
 
 // Error gives the cause, and the number of sends when there were several.
 func (e *CallError) Error() string {
+	if e.Err == nil {
+		return "heed: the call failed for a reason that nobody gave"
+	}
 	if e.Info.Attempts > 1 {
 		return fmt.Sprintf("heed: after %d sends: %v", e.Info.Attempts, e.Err)
 	}

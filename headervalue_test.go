@@ -273,7 +273,7 @@ func TestATwoDigitYearIsTheOneWithinFiftyYears(t *testing.T) {
 
 func TestTheFastDateIsTheStandardLibrarys(t *testing.T) {
 	r := dice(t)
-	for range 20_000 {
+	for range 5_000 {
 		// 1970 to 2200
 		want := time.Unix(r.Int64N(7_258_118_400), 0).UTC()
 		text := want.Format(http.TimeFormat)
@@ -288,7 +288,7 @@ func TestTheFastDateTakesNothingThatTheStandardLibraryRefuses(t *testing.T) {
 	r := dice(t)
 	letters := "0123456789 ,:GMTSunFeb-aZ"
 	taken := 0
-	for range 50_000 {
+	for range 10_000 {
 		text := []byte(time.Unix(r.Int64N(7_258_118_400), 0).UTC().Format(http.TimeFormat))
 		for range 1 + r.IntN(2) {
 			text[r.IntN(len(text))] = letters[r.IntN(len(letters))]
@@ -302,7 +302,7 @@ func TestTheFastDateTakesNothingThatTheStandardLibraryRefuses(t *testing.T) {
 			taken++
 		}
 	}
-	if taken < 100 {
+	if taken < 20 {
 		t.Errorf("only %d of the altered dates were valid: the test tests nothing", taken)
 	}
 }

@@ -289,7 +289,7 @@ func TestAServerThatRoundsDownIsLearnedByAFewRefusals(t *testing.T) {
 
 func TestWhateverTheServerCountsAndSaysNobodyIsStuck(t *testing.T) {
 	r := dice(t)
-	for range 150 {
+	for range 40 {
 		quota := float64(1 + r.IntN(80))
 		window := []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, time.Minute}[r.IntN(4)]
 		say := saying{r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(4) == 0, r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(5) == 0}

@@ -80,11 +80,19 @@ func unsendable(req *http.Request) error {
 // flight ends, and a slot is given back or lent to the answer's body.
 func (l *throttleLayer) send(c *call, req *http.Request, grant Grant) (resp *http.Response, err error) {
 	charged := true
+	landed := false
 	defer func() {
-		l.land(c, grant, charged)
+		if !landed && resp != nil { // a Budget or a hook panicked, so nobody is ever given the answer
+			resp.Body.Close()
+			resp = nil
+		}
 		if c.lane.bounded {
 			l.lend(resp, c.scope, c.lane)
 		}
+	}()
+	defer func() {
+		l.land(c, grant, charged)
+		landed = true
 	}()
 	c.feedback, c.received = Feedback{}, time.Time{}
 	c.info.Attempts++
@@ -141,7 +149,8 @@ func (l *throttleLayer) local(q *lane) []Limit {
 	return q.known
 }
 
-// foresee is how long the call's scope would make it wait now.
+// foresee is how long the call's scope would make it wait now. Spreading the
+// last units gives way to a bound here as it does in wait.
 func (l *throttleLayer) foresee(c *call) time.Duration {
 	if c.scope == nil {
 		return 0
@@ -152,6 +161,11 @@ func (l *throttleLayer) foresee(c *call) time.Duration {
 	v := c.scope.ledger.decide(now, l.local(c.lane), c.cost, 0)
 	if v.wait == never || v.reason == ReasonProbe {
 		return 0
+	}
+	if v.reason == ReasonPace && l.throttle.MaxQueue >= 0 {
+		if left, bounded, _ := c.patience(l.throttle.MaxWait, defaultMaxWait); bounded && v.wait > left {
+			return 0
+		}
 	}
 	return v.wait
 }

@@ -1,7 +1,6 @@
 package heed
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -205,7 +204,7 @@ func (l *retryLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 			l.meter.succeeded(c, policy)
 			return resp, nil
 		}
-		if o.err != nil && c.Err() != nil {
+		if o.err != nil && c.over() != nil {
 			c.info.Stopped = StopCancelled
 			return nil, l.final(c, req, nil, c.cancelled(join(err, past)))
 		}
@@ -249,7 +248,7 @@ func unsentWhy(c *call, err error) Stop {
 	switch {
 	case errors.Is(err, ErrLimited):
 		return StopRefused
-	case c.Err() != nil:
+	case c.over() != nil:
 		return StopCancelled
 	case errors.Is(err, errScheme):
 		return StopFinal
@@ -373,7 +372,7 @@ func (o outcome) cause() error {
 // sleep waits, and gives an error when the caller went away.
 func (c *call) sleep(d time.Duration, reason Reason) error {
 	if d <= 0 {
-		return c.Err()
+		return c.over()
 	}
 	began := time.Now()
 	timer := time.NewTimer(d)
@@ -381,7 +380,8 @@ func (c *call) sleep(d time.Duration, reason Reason) error {
 	select {
 	case <-timer.C:
 	case <-c.Done():
+	case <-c.gone:
 	}
 	c.note(reason, time.Since(began))
-	return context.Cause(c.Context)
+	return c.over()
 }

@@ -237,3 +237,46 @@ func TestACallThatIsCancelledWhileAnAnswerIsDrainedEndsAsCancelled(t *testing.T)
 		}
 	})
 }
+
+func TestACancelInAnyWaitOfTheThrottleEndsItAtOnce(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		tr   *Transport
+	}{
+		{"for a slot", &Transport{Throttle: Throttle{Rules: []Rule{{Match: "/", Concurrency: 1}}}}},
+		{"for a first answer", &Transport{}},
+		{"for a Budget", &Transport{Budget: &strictBudget{from: time.Now().Add(100 * 365 * 24 * time.Hour)}, Throttle: Throttle{MaxWait: -1}}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := x.tr.Clone()
+				base := script(late(time.Minute, answer(200)))
+				tr.Base = base
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				for range 2 { // the first is under way or waits, the second waits behind it
+					go func() {
+						if resp, err := tr.RoundTrip(newRequest(t, ctx, "GET", "")); err == nil {
+							resp.Body.Close()
+						}
+					}()
+					synctest.Wait()
+				}
+				sends := base.count()
+				mine, leave := context.WithCancelCause(t.Context())
+				time.AfterFunc(50*time.Millisecond, func() { leave(errWhy) })
+				start := time.Now()
+				_, err := fetch(t, mine, tr)
+				if !errors.Is(err, context.Canceled) || !errors.Is(err, errWhy) || time.Since(start) != 50*time.Millisecond {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+				if i := InfoOfError(err); i.Stopped != StopCancelled || i.Attempts != 0 || base.count() != sends || i.Waited() != 50*time.Millisecond {
+					t.Errorf("info %+v, %d more sends", i, base.count()-sends)
+				}
+				cancel()
+				synctest.Wait()
+				conserved(t, tr)
+			})
+		})
+	}
+}

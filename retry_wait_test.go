@@ -350,13 +350,12 @@ func TestTheRetryOfACallReplacesThatOfTheTransport(t *testing.T) {
 func TestAWaitAsLongAsTheBoundOfTheThrottleIsNotInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &Transport{Base: script(answer(429, "Retry-After: 30"), answer(200)), Rand: lowest, Throttle: Throttle{MaxWait: 30 * time.Second}}
-		go func() {
-			if resp, err := tr.RoundTrip(newRequest(t, t.Context(), "GET", "")); err == nil {
-				resp.Body.Close()
-			}
-		}()
-		synctest.Wait()
-		resp, err := fetch(t, t.Context(), tr)
+		resp, err := fetch(t, WithCall(t.Context(), Call{Retry: &Retry{MaxAttempts: -1}}), tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content(t, resp)
+		resp, err = fetch(t, t.Context(), tr)
 		if err != nil || InfoOf(resp).Waited() != 30*time.Second {
 			t.Fatalf("%v, info %+v; want it sent after 30s", err, accountOf(resp, err))
 		}

@@ -99,9 +99,17 @@ func (s *scope) wake() {
 	}
 }
 
-// busy says that somebody waits in the scope or is under way.
+// unlocked runs f, which may wait or call what is not ours, with the scope
+// unlocked, and locks it again whatever happens there.
+func (s *scope) unlocked(f func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	f()
+}
+
+// busy says that somebody waits in the scope, is under way, or reads an answer that holds a slot.
 func (s *scope) busy() bool {
-	if s.ledger.flights > 0 {
+	if s.ledger.flights > 0 || slices.ContainsFunc(s.slots, func(n int) bool { return n > 0 }) {
 		return true
 	}
 	for _, l := range s.lanes {

@@ -86,6 +86,10 @@ func (w *window) available(now instant, inflight float64) float64 {
 // low is the share of the quota below which sends are spread over what is left of the window.
 const low = 0.2
 
+// overdue is how long nothing must have been sent until what is still
+// unanswered no longer counts, where no window's end bounds the wait for it.
+const overdue = int64(5 * time.Second)
+
 // never marks a wait that ends with an event and not with time.
 const never = time.Duration(math.MaxInt64)
 
@@ -96,13 +100,19 @@ func (w *window) wait(now instant, cost, ahead, inflight float64, last int64) ti
 	if !w.metered || cost == 0 {
 		return 0
 	}
+	if w.quota > 0 {
+		cost = min(cost, w.quota) // what costs more than a whole window goes when a window is whole
+	}
+	if last != 0 && now.mono-last >= overdue && (w.rate > 0 || !w.ends.known()) {
+		inflight = 0 // one goes nevertheless: sends that stay unanswered must not hold up everybody
+	}
 	free := w.available(now, inflight) - ahead
 	switch {
 	case w.rate > 0:
 		if free >= cost {
 			return 0
 		}
-		return time.Duration(math.Ceil((cost - free) / w.rate * 1e9))
+		return seconds((cost - free) / w.rate)
 	case free >= cost:
 		return w.spread(now, free, last)
 	case !w.ends.known():
@@ -191,7 +201,10 @@ func (w *window) learn(r *Reading, e edge, sent, received instant, l load, refus
 	}
 	if !e.known() && !w.rolled {
 		// No word of the reset: of the window that is known, if that has not ended.
-		if w.roll(received); !w.rolled {
+		if w.roll(sent); !w.rolled {
+			w.roll(received)
+		}
+		if !w.rolled {
 			w.same(r, w.ends, sent, received, l, refused)
 			return
 		}

@@ -100,18 +100,29 @@ func (k *Keyed[K]) admit(s *shard[K], now time.Time, key K, cost float64) Result
 		if !r.Allowed || r.Reset == 0 {
 			return r // as good as new
 		}
-		k.reserve(s, instantOf(now))
-		r, outcome := s.insert(now, floor, key, core, r, cost)
-		if outcome != inserted {
-			k.held.Add(-1)
-		}
-		if outcome != overtaken {
+		if r, outcome := k.settle(s, now, floor, key, core, r, cost); outcome != overtaken {
 			return r
 		}
 	}
 }
 
-// reserve takes a place for one more key, so that there are never more than MaxKeys. No two locks are ever held together.
+// settle finds a place for a new key. Keys settle in a shard one at a time: did two bring the same key at once, each would take a
+// place, and the one too many might cost another key its debt.
+func (k *Keyed[K]) settle(s *shard[K], now time.Time, floor instant, key K, core Core, r Result, cost float64) (Result, outcome) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	if r, found := s.take(now, key, cost); found {
+		return r, alreadyHeld
+	}
+	k.reserve(s, instantOf(now))
+	r, outcome := s.insert(now, floor, key, core, r, cost)
+	if outcome != inserted {
+		k.held.Add(-1)
+	}
+	return r, outcome
+}
+
+// reserve takes a place for one more key, so that there are never more than MaxKeys. No two shards are ever locked together.
 func (k *Keyed[K]) reserve(own *shard[K], now instant) {
 	for {
 		held := k.held.Load()

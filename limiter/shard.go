@@ -13,13 +13,15 @@ import (
 // key is whole away, so the instant under which it lies in the heap is a lower bound, corrected when it comes to the top. Each
 // spending causes at most one correction.
 type shard[K comparable] struct {
-	mu    sync.Mutex
-	keys  map[K]*held[K]
-	heap  []*held[K] // by due
-	floor instant    // nothing is decided before it: keys that were dropped as whole had debts then
-	bound atomic.Uint64
-	clock clock
-	_     [48]byte // so that two shards do not share a pair of cache lines
+	mu       sync.Mutex
+	keys     map[K]*held[K]
+	heap     []*held[K] // by due
+	floor    instant    // nothing is decided before it: keys that were dropped as whole had debts then
+	bound    atomic.Uint64
+	clock    clock
+	settling sync.Mutex // held by whoever adds a key, before mu
+
+	_ [40]byte // so that two shards do not share a pair of cache lines
 }
 
 type held[K comparable] struct {
