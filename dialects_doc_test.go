@@ -1,13 +1,10 @@
 package heed
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 )
-
-var updateFiles = flag.Bool("update", false, "write docs/dialects.md anew from the table of dialects")
 
 const dialectsHead = `# Dialects
 
@@ -90,7 +87,7 @@ func dialectsPage(t *testing.T) string {
 func TestTheDocumentedTableIsTheTableInTheCode(t *testing.T) {
 	const path = "docs/dialects.md"
 	want := dialectsPage(t)
-	if *updateFiles {
+	if *updateGolden {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-var updateGolden = flag.Bool("update", false, "write testdata/errors.golden anew")
+var updateGolden = flag.Bool("update", false, "write the files that tests compare anew")
 
 // readErrors are the errors that people read.
 func readErrors() []error {

@@ -399,7 +399,8 @@ func TestAnAnswerIsARefusalOnlyWithEvidence(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	for k, want := range map[Kind]string{KindNone: "none", KindPrimary: "primary", KindSecondary: "secondary", KindOverload: "overload", 99: "none"} {
+	for k, want := range map[Kind]string{KindNone: "none", KindPrimary: "primary", KindSecondary: "secondary", KindOverload: "overload",
+		KindQuota: "quota", KindConcurrency: "concurrency", KindBan: "ban", 99: "none"} {
 		if k.String() != want {
 			t.Errorf("kind %d is called %q, want %q", k, k, want)
 		}

@@ -78,7 +78,7 @@ func (l *ledger) decide(now instant, known []Limit, cost Cost, ahead int) verdic
 	var v verdict
 	for i := range l.windows {
 		w := &l.windows[i]
-		unit := cost.of(w.id.unit)
+		unit := w.share(cost)
 		d := w.wait(now, unit, float64(ahead)*unit, l.inflight.of(w.id.unit), l.last)
 		if d > v.wait {
 			v = verdict{wait: d, reason: ReasonLimit, limit: w.limit}
@@ -165,7 +165,7 @@ func (l *ledger) meter(k Limit) *meter {
 
 // spend records a send that decide has allowed. quiet sends (streams) hold nobody up behind them.
 func (l *ledger) spend(now instant, known []Limit, cost Cost, quiet bool) {
-	l.inflight, l.spent = l.inflight.plus(cost), l.spent.plus(cost)
+	l.inflight, l.spent = l.inflight.plus(cost.counted()), l.spent.plus(cost.counted())
 	l.flights++
 	l.last = now.mono
 	switch {
@@ -193,17 +193,17 @@ func (l *ledger) land(now instant, known []Limit, cost Cost, charged bool) {
 
 // settle ends a flight that took a cost and used another.
 func (l *ledger) settle(now instant, known []Limit, taken, used Cost) {
-	l.inflight = l.inflight.minus(taken)
+	l.inflight = l.inflight.minus(taken.counted())
 	if l.flights--; l.flights == 0 {
 		l.inflight = Cost{} // no drift
 	}
 	for i := range l.windows {
-		l.windows[i].charge(used.of(l.windows[i].id.unit), now)
+		l.windows[i].charge(l.windows[i].share(used), now)
 	}
 	if used == taken {
 		return
 	}
-	l.spent = l.spent.minus(taken).plus(used)
+	l.spent = l.spent.minus(taken.counted()).plus(used.counted())
 	at := l.pace(now)
 	for _, k := range known {
 		m := l.meter(k)
@@ -225,12 +225,14 @@ func (l *ledger) learn(sent, received instant, fb *Feedback, random float64) (he
 	if !fb.Date.IsZero() {
 		l.clock.narrow(fb.Date, sent, received)
 	}
+	beside := fb.reports(UnitRequests)
 	for i := range fb.Readings {
 		r := &fb.Readings[i]
 		if r.momentary {
 			continue // the hold of the refusal is all there is to it
 		}
 		if w := l.window(r); w != nil {
+			w.beside = beside
 			w.learn(r, l.clock.edgeOf(r, fb, sent, received), sent, received, load{l.spent.of(w.id.unit), l.inflight.of(w.id.unit)}, fb.Limited)
 		}
 	}

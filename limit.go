@@ -154,6 +154,16 @@ type Feedback struct {
 	Sent time.Time
 }
 
+// reports says whether the answer states a limit in u.
+func (fb *Feedback) reports(u Unit) bool {
+	for i := range fb.Readings {
+		if r := &fb.Readings[i]; r.Limit.Unit == u || r.Limit.Unit == "" && u == UnitRequests {
+			return true
+		}
+	}
+	return false
+}
+
 // Cost is what one call spends, in each dimension. The zero Cost in a [Call]
 // is one request; in [Budget.Settle] it means that nothing was sent.
 type Cost struct {
@@ -174,6 +184,16 @@ func (c Cost) of(u Unit) float64 {
 	default:
 		return 0
 	}
+}
+
+// counted is how limits that answers report count the cost of a call: one that
+// declares no points takes one, as it would of a limit in requests. What nobody
+// declared of tokens and bytes stays unknown, and what was not sent nothing.
+func (c Cost) counted() Cost {
+	if c.Points == 0 && c != (Cost{}) {
+		c.Points = 1
+	}
+	return c
 }
 
 // add counts n units of u; a unit of the server's own has no place here.

@@ -37,7 +37,8 @@ type Retry struct {
 	Backoff func() backoff.BackOff
 	// Statuses are the status codes worth another try. Nil: 408, 420, 425, 429,
 	// 500, 502, 503, 504, 509 and 529, and 413 when it names a wait (RFC 9110,
-	// 15.5.14). A refusal by a rate limit always is.
+	// 15.5.14). A refusal by a rate limit always is, but for one by an
+	// allowance or a ban (KindQuota, KindBan) that names no wait.
 	Statuses []int
 	// Reserve is the retry budget of a scope: retries that may be spent without
 	// a success. Each costs one unit, after a rate limit a tenth; each success
@@ -119,6 +120,7 @@ type outcome struct {
 	status  int   // 0: no answer
 	err     error // nil: an answer came
 	limited bool
+	final   bool          // refused by an allowance or a ban, and no wait named: time alone changes nothing
 	unsent  bool          // provably: the connection was never made
 	held    bool          // the throttle holds the whole scope for it
 	told    time.Duration // the wait that the server named, 0: none
@@ -137,7 +139,7 @@ func (r *Retry) judge(t traits, o outcome, counted, sends int) (stop Stop) {
 		return StopOff
 	case o.err != nil && (t.misfit || permanent(o.err)):
 		return StopFinal
-	case o.err == nil && !o.limited && !r.retryable(o):
+	case o.err == nil && (o.final || !o.limited && !r.retryable(o)):
 		return StopFinal
 	case !t.idempotent && !o.limited && !o.unsent:
 		return StopMethod
@@ -357,6 +359,10 @@ func (c *call) outcome(resp *http.Response, err error) outcome {
 		o.told = max(0, time.Until(at))
 	}
 	c.info.Status, c.info.Asked = o.status, o.told
+	switch c.feedback.Kind {
+	case KindQuota, KindBan:
+		o.final = o.limited && !c.feedback.RetryAt.After(c.received)
+	}
 	o.held = o.limited || o.told > 0 && c.feedback.Kind == KindOverload
 	return o
 }

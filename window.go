@@ -36,6 +36,7 @@ type window struct {
 	tail     float64 // units answered since the window may have ended: they may be counted in the next
 	own      float64 // the same by our own count, for answers that say nothing
 	metered  bool    // some answer stated what remains
+	beside   bool    // answers report a limit in requests beside it
 	rolled   bool    // the reset has passed and no answer has confirmed the new window yet
 	fresh    bool    // rolled, and the ledger has not yet taken notice
 	doubtful bool    // rolled while the clocks disagreed
@@ -140,6 +141,15 @@ func (w *window) spread(now instant, free float64, last int64) time.Duration {
 		return 0
 	}
 	return max(0, time.Duration(last+int64(float64(left)/(free+1))-now.mono))
+}
+
+// share is what a cost takes of this limit. Points that nobody declared are one a
+// call, unless a limit in requests stands beside it and paces the calls already.
+func (w *window) share(c Cost) float64 {
+	if w.beside {
+		return c.of(w.id.unit)
+	}
+	return c.counted().of(w.id.unit)
 }
 
 // charge takes an answered cost off our own count.
