@@ -26,7 +26,7 @@ const (
 	ReasonProbe Reason = "probe"
 	// ReasonBudget: the shared Budget has no units.
 	ReasonBudget Reason = "budget"
-	// ReasonQueue: others of the scope were first.
+	// ReasonQueue: others of the scope were first, or too many wait already.
 	ReasonQueue Reason = "queue"
 	// ReasonBackoff: the pause before a retry.
 	ReasonBackoff Reason = "backoff"
