@@ -85,7 +85,7 @@ func TestAnEndlessFailureDoesNotHoldItsConnectionForEver(t *testing.T) {
 		}
 		w.WriteHeader(503)
 		w.(http.Flusher).Flush()
-		<-r.Context().Done() // a body that never comes
+		<-r.Context().Done() // a body that never comes; real time: the drain's tenth of a second, over sockets
 	}, func(t *testing.T, c *http.Client, url string, _ *atomic.Int32) {
 		n.Store(0)
 		start := time.Now()
@@ -107,7 +107,7 @@ func TestARefusalIsWaitedForOverRealSockets(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if n.Add(1) == 1 {
 			w.Header().Set("Retry-After-Ms", "ignored")
-			w.Header().Set("Retry-After", "0.03")
+			w.Header().Set("Retry-After", "0.03") // real time: sockets do not live in a bubble
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}

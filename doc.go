@@ -46,7 +46,7 @@
 //
 // A 429 is never turned into an error: at give-up the last real response comes
 // back with its body readable, and [InfoOf] says why it was not sent again. A
-// call that could not go within its bound is refused at once with a
-// [*LimitError], before it costs anything. http.Client.Timeout and the context's
-// deadline cover waiting too; [Throttle].MaxWait bounds waits alone.
+// call that cannot go within its bound is refused with a [*LimitError] as soon
+// as that can be foreseen. http.Client.Timeout and the context's deadline cover
+// waiting too; [Throttle].MaxWait bounds waits alone.
 package heed

@@ -20,11 +20,13 @@ const (
 	ReasonRule Reason = "rule"
 	// ReasonConcurrency: a Rule's Concurrency is used up.
 	ReasonConcurrency Reason = "concurrency"
-	// ReasonProbe: the scope is unknown, or was just held; a few requests go first.
+	// ReasonProbe: the scope is unknown, or was just held; a few requests go
+	// first. It counts as half a second even if they are answered sooner: a call
+	// with a bound below that, or an earlier deadline, is refused.
 	ReasonProbe Reason = "probe"
 	// ReasonBudget: the shared Budget has no units.
 	ReasonBudget Reason = "budget"
-	// ReasonQueue: others of the scope were first.
+	// ReasonQueue: others of the scope were first, or too many wait already.
 	ReasonQueue Reason = "queue"
 	// ReasonBackoff: the pause before a retry.
 	ReasonBackoff Reason = "backoff"

@@ -165,7 +165,8 @@ func (fb *Feedback) reports(u Unit) bool {
 }
 
 // Cost is what one call spends, in each dimension. The zero Cost in a [Call]
-// is one request; in [Budget.Settle] it means that nothing was sent.
+// is what its [Rule] says, else one request; in [Budget.Settle] it means that
+// nothing was sent.
 type Cost struct {
 	Requests, Tokens, Points, Bytes float64
 }

@@ -11,12 +11,13 @@ import (
 // learns every limit that answers report and obeys it; Rules add what is known
 // beforehand. It is configuration only, copied at first use.
 //
-// Calls of one scope go in order of arrival. A call that could not go within
-// its bound or its deadline is refused at once, with a [LimitError].
+// Calls of one scope that match the same Rules go in order of arrival. A call
+// that cannot go within its bound or its deadline is refused as soon as that
+// can be foreseen, with a [LimitError].
 type Throttle struct {
 	// MaxWait bounds all waits of one call together. Zero: 65 minutes; negative: only the context bounds them.
 	MaxWait time.Duration
-	// MaxQueue bounds the waiters of one scope. Zero: 100,000; negative: nobody waits, whoever would have to is refused.
+	// MaxQueue bounds the waiters of one scope that match the same Rules. Zero: 100,000; negative: nobody waits, whoever would have to is refused.
 	MaxQueue int
 	// Rules are limits known beforehand. All that match a request apply.
 	Rules []Rule

@@ -49,6 +49,12 @@ func TestEverySendCarriesTheSameBytes(t *testing.T) {
 				t.Errorf("send %d has no GetBody, which redirects and HTTP/2 need", i+1)
 			}
 		}
+		for i := range base.sends[1:] { // the write loop of a connection may still read the one before
+			before, now := base.sends[i].req, base.sends[i+1].req
+			if before == now || before.URL == now.URL || before.Body == now.Body {
+				t.Errorf("sends %d and %d share a request, a URL or a body", i+1, i+2)
+			}
+		}
 		if len(*bodies) != 4 {
 			t.Errorf("%d bodies for 4 sends", len(*bodies))
 		}

@@ -29,8 +29,9 @@ type Retry struct {
 	BaseDelay time.Duration
 	// MaxDelay caps the pauses, not the waits that a server names. Zero: 30 s.
 	MaxDelay time.Duration
-	// MaxWait is the longest wait named by a server that is waited for. Beyond
-	// it the answer is returned at once. Zero: 65 minutes; negative: no bound.
+	// MaxWait bounds all waits of one call together. Where the next, named by a
+	// server or a pause, would go beyond it, the answer is returned at once. Zero:
+	// 65 minutes; negative: no bound.
 	MaxWait time.Duration
 	// Backoff makes the pauses of one call. Nil: exponential growth from
 	// BaseDelay to MaxDelay, jittered over the upper half. backoff.Stop ends the call.

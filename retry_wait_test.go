@@ -376,3 +376,28 @@ func TestAWaitAsLongAsTheBoundOfTheThrottleIsNotInVain(t *testing.T) {
 		conserved(t, held)
 	})
 }
+
+func TestASendThatNeverReachedTheServerCostsNoUnit(t *testing.T) {
+	for name, x := range map[string]struct {
+		err    error
+		waited time.Duration // of the last of three calls
+	}{
+		"never sent": {errRefused, 0},
+		"cut off":    {errReset, 30*time.Second - 500*time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := &Transport{Base: script(breaks(x.err), answer(200)), Rand: lowest}
+			tr.Throttle.Rules = []Rule{{Match: "/", Limits: []Limit{{Quota: 2, Window: time.Minute, Algorithm: AlgorithmTokenBucket}}}}
+			first, err := fetch(t, t.Context(), tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content(t, first)
+			second, err := fetch(t, t.Context(), tr)
+			if err != nil || InfoOf(second).Waited().Round(time.Microsecond) != x.waited {
+				t.Errorf("%s: %v, waited %v, want %v", name, err, InfoOf(second).Waited(), x.waited)
+			}
+			content(t, second)
+		})
+	}
+}

@@ -19,8 +19,8 @@ import (
 // answers: the tighter wins.
 type Rule struct {
 	// Match is a pattern in the syntax of net/http.ServeMux:
-	// "GET api.example.com/items/{id}". A host without a path matches nothing
-	// but its root; write "api.example.com/" for all of a host.
+	// "GET api.example.com/items/{id}". It has no scheme and no port, and a host
+	// is followed by a path: "api.example.com/" is all of a host, on every port.
 	Match string
 	// Limits are spent together by each matching request, all or none, per scope.
 	Limits []Limit

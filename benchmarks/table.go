@@ -10,7 +10,7 @@ import (
 )
 
 // Tables measures everything and writes it as Markdown. in is how much is sent
-// in the process; of connections a thousandth of the requests is enough turns.
+// in the process; of connections a hundredth of the requests is enough turns.
 func Tables(in Plan) (string, error) {
 	var b strings.Builder
 	const page = "https://api.example.com/v1/items?page=2"
