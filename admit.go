@@ -23,6 +23,10 @@ func (l *throttleLayer) admit(c *call, req *http.Request, s *scope, hits []int) 
 	if c.cost == (Cost{}) {
 		c.cost = Cost{Requests: 1}
 	}
+	if !c.cost.valid() { // one NaN would make every later sum one
+		s.mu.Unlock()
+		return Grant{}, &CallError{Info: c.info, Err: fmt.Errorf("Call.Cost %+v has a part that is negative or not a number, so nothing was sent; correct it", c.cost)}
+	}
 	if q.queue.n == 0 && l.budget == nil && s.free(l.rules, q) {
 		if v := s.ledger.decide(now, q.known, c.cost, 0); v.wait == 0 && !v.impossible {
 			l.spend(c, req, s, now)
@@ -231,8 +235,12 @@ func nap(c *call, w *waiter, v verdict, first bool, now instant) error {
 	return c.over()
 }
 
-// hopeless says that the wait ends after the waiter may go.
+// hopeless says that the wait ends after the waiter may go. That of a probe is
+// no more than an upper bound: the first answer ends it.
 func hopeless(v verdict, w *waiter, now instant) bool {
+	if v.reason == ReasonProbe {
+		return false
+	}
 	return w.bound != 0 && v.wait != never && v.wait > max(0, time.Duration(w.bound-now.mono))
 }
 
