@@ -297,3 +297,32 @@ func TestWhoWaitedInVainBehindOthersIsNotToldOfAFullQueue(t *testing.T) {
 		}
 	})
 }
+
+func TestCheapCallsDoNotStarveADearOneOfTheSameLimit(t *testing.T) {
+	for name, budget := range map[string]func() Budget{"alone": func() Budget { return nil }, "with a Budget": NewBudget} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				b := caller{t, &Transport{Base: polled{answer(200)}, Budget: budget(), Throttle: Throttle{Rules: []Rule{
+					{Match: "/", Limits: []Limit{{Quota: 10, Window: time.Second, Burst: 10}}},
+					{Match: "/dear", Cost: Cost{Requests: 5}},
+					{Match: "/free", Concurrency: 1},
+				}}}}
+				for i := range 20 {
+					go func() {
+						for ctx.Err() == nil {
+							b.get(ctx, []string{"http://api.test/cheap", "http://api.test/free"}[i%2])
+						}
+					}()
+				}
+				time.Sleep(5 * time.Second)
+				for range 10 {
+					if took, err := b.get(ctx, "http://api.test/dear"); err != nil || took > 5*time.Second {
+						t.Errorf("a dear call among cheap ones took %v, %v", took, err)
+					}
+				}
+				cancel()
+			})
+		})
+	}
+}
