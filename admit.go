@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -23,7 +24,11 @@ func (l *throttleLayer) admit(c *call, req *http.Request, s *scope, hits []int) 
 	if c.cost == (Cost{}) {
 		c.cost = Cost{Requests: 1}
 	}
-	if q.queue.n == 0 && l.budget == nil && s.free(l.rules, q) {
+	if !c.cost.valid() { // one NaN would make every later sum one
+		s.mu.Unlock()
+		return Grant{}, &CallError{Info: c.info, Err: fmt.Errorf("Call.Cost %+v has a part that is negative or not a number, so nothing was sent; correct it", c.cost)}
+	}
+	if q.queue.n == 0 && l.budget == nil && s.free(l.rules, q) && !s.behind(q, c.seq) {
 		if v := s.ledger.decide(now, q.known, c.cost, 0); v.wait == 0 && !v.impossible {
 			l.spend(c, req, s, now)
 			s.mu.Unlock()
@@ -84,6 +89,9 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 	}
 	ahead := q.insert(w)
 	defer func() { // whatever happens, a panic of a hook or a Budget included, nobody is left standing in the way
+		if q.head == w {
+			s.lacks(c.lane, Limit{})
+		}
 		q.remove(w)
 		s.mu.Unlock()
 	}()
@@ -101,7 +109,9 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 			return Grant{}, c.refuse(v, now, bound(w), w.late)
 		}
 		first := q.head == w
-		if first && v.wait == 0 {
+		if first && v.wait == 0 && s.behind(c.lane, c.seq) {
+			v = verdict{wait: never, reason: ReasonQueue}
+		} else if first && v.wait == 0 {
 			grant, denied, err := l.claim(c, req, s, now)
 			if err != nil || denied.wait == 0 {
 				return grant, err
@@ -118,6 +128,13 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 		reason := v.reason
 		if !first || reason == "" {
 			reason = ReasonQueue
+		}
+		if first {
+			short := Limit{}
+			if reason == ReasonRule || reason == ReasonBudget {
+				short = v.limit
+			}
+			s.lacks(c.lane, short)
 		}
 		var cancelled error
 		s.unlocked(func() {
@@ -141,7 +158,7 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 			v = l.look(c, w, s, now)
 		}
 		// Whoever has waited to the end of a bound and may go now, goes: a timer that came late is no reason to have waited in vain.
-		if w.bound != 0 && now.mono >= w.bound && (w.late || q.head != w || v.wait > 0 || !s.free(l.rules, c.lane)) {
+		if w.bound != 0 && now.mono >= w.bound && (w.late || q.head != w || v.wait > 0 || !s.free(l.rules, c.lane) || s.behind(c.lane, c.seq)) {
 			w.refused = &verdict{reason: reason, limit: v.limit}
 		}
 	}
@@ -189,14 +206,17 @@ func (l *throttleLayer) claim(c *call, req *http.Request, s *scope, now instant)
 		now = l.line.now()
 	})
 	granted = err == nil && g.OK
+	var limited *LimitError
 	switch {
 	case granted:
 		c.sent = now
 		return g, denied, nil
 	case err == nil:
 		return g, verdict{wait: max(g.Wait, time.Millisecond), reason: ReasonBudget, limit: binding(c.lane.known, g)}, nil
-	case c.Err() != nil:
+	case c.over() != nil:
 		return g, denied, c.cancelled(err)
+	case errors.As(err, &limited): // a store's name of the scope is not for people
+		return g, denied, c.refuse(verdict{reason: limited.Reason, limit: limited.Limit, impossible: true}, now, "", false)
 	default:
 		return g, denied, &CallError{Info: c.info, Err: fmt.Errorf("the Budget gave no answer, so nothing was sent: %w", err)}
 	}
@@ -231,8 +251,12 @@ func nap(c *call, w *waiter, v verdict, first bool, now instant) error {
 	return c.over()
 }
 
-// hopeless says that the wait ends after the waiter may go.
+// hopeless says that the wait ends after the waiter may go. That of a probe is
+// no more than an upper bound: the first answer ends it.
 func hopeless(v verdict, w *waiter, now instant) bool {
+	if v.reason == ReasonProbe {
+		return false
+	}
 	return w.bound != 0 && v.wait != never && v.wait > max(0, time.Duration(w.bound-now.mono))
 }
 

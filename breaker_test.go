@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func (b caller) get(ctx context.Context, url string) (time.Duration, error) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		b.t.Fatal(err)
+		return 0, err
 	}
 	began := time.Now()
 	resp, err := roundTrip(b.t, b.tr, req)
@@ -226,7 +227,8 @@ func TestRequestCancelEndsEveryWaitAtOnce(t *testing.T) {
 				}
 				cancel := make(chan struct{})
 				req := newRequest(t, t.Context(), http.MethodGet, "")
-				req.Cancel = cancel //nolint:staticcheck // some callers still cancel by it
+				//lint:ignore SA1019 some callers still cancel by it
+				req.Cancel = cancel
 				time.AfterFunc(time.Second, func() { close(cancel) })
 				began := time.Now()
 				_, err := roundTrip(t, b.tr, req)
@@ -260,4 +262,67 @@ func TestARetryIsNotGivenUpToSpreadTheLastUnits(t *testing.T) {
 			t.Errorf("with units left and time for a retry: after %v, %v", took, err)
 		}
 	})
+}
+
+func TestACostThatIsNoneFailsItsCallAlone(t *testing.T) {
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+		synctest.Test(t, func(t *testing.T) {
+			base := script(answer(200, "X-RateLimit-Limit: 10", "X-RateLimit-Remaining: 9", "X-RateLimit-Reset: 60"))
+			b := caller{t, &Transport{Base: base}}
+			var failed *CallError
+			if _, err := b.get(WithCall(t.Context(), Call{Cost: Cost{Requests: 1, Tokens: bad}}), "http://api.test/items"); !errors.As(err, &failed) || base.count() != 0 {
+				t.Fatalf("a cost of %v tokens: %v after %d sends", bad, err, base.count())
+			}
+			for range 3 {
+				if took, err := b.get(t.Context(), "http://api.test/items"); err != nil || took != 0 {
+					t.Errorf("a call after it took %v, %v", took, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWhoWaitedInVainBehindOthersIsNotToldOfAFullQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := caller{t, &Transport{Base: polled{answer(200)}, Throttle: Throttle{Rules: []Rule{{Match: "/", Concurrency: 1}}}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 2 {
+			go b.get(ctx, "http://api.test/poll")
+		}
+		synctest.Wait()
+		_, err := b.get(WithCall(ctx, Call{MaxWait: time.Second}), "http://api.test/items")
+		if !errors.Is(err, ErrLimited) || !strings.Contains(err.Error(), "must wait for others of the scope") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheapCallsDoNotStarveADearOneOfTheSameLimit(t *testing.T) {
+	for name, budget := range map[string]func() Budget{"alone": func() Budget { return nil }, "with a Budget": NewBudget} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				b := caller{t, &Transport{Base: polled{answer(200)}, Budget: budget(), Throttle: Throttle{Rules: []Rule{
+					{Match: "/", Limits: []Limit{{Quota: 10, Window: time.Second, Burst: 10}}},
+					{Match: "/dear", Cost: Cost{Requests: 5}},
+					{Match: "/free", Concurrency: 1},
+				}}}}
+				for i := range 20 {
+					go func() {
+						for ctx.Err() == nil {
+							b.get(ctx, []string{"http://api.test/cheap", "http://api.test/free"}[i%2])
+						}
+					}()
+				}
+				time.Sleep(5 * time.Second)
+				for range 10 {
+					if took, err := b.get(ctx, "http://api.test/dear"); err != nil || took > 5*time.Second {
+						t.Errorf("a dear call among cheap ones took %v, %v", took, err)
+					}
+				}
+				cancel()
+			})
+		})
+	}
 }

@@ -214,3 +214,26 @@ func TestManyAtOnceNeverGetMoreThanThereIs(t *testing.T) {
 		t.Errorf("%d were granted of 100", granted.Load())
 	}
 }
+
+func TestWhenAllOweSomethingABudgetForgetsWhoIsNotUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget().(*memoryBudget)
+		for i := range maxScopes {
+			l := &ledger{hold: b.line.now().mono + int64(time.Hour)}
+			if i%2 == 0 {
+				l.flights = 1
+			}
+			b.scopes[fmt.Sprint("scope ", i)] = l
+		}
+		if _, err := b.Take(t.Context(), "newcomer", nil, one); err != nil {
+			t.Fatal(err)
+		}
+		under := 0
+		for _, l := range b.scopes {
+			under += l.flights
+		}
+		if len(b.scopes) != maxScopes || under != maxScopes/2+1 { // the newcomer is under way too
+			t.Errorf("%d scopes with %d under way are kept", len(b.scopes), under)
+		}
+	})
+}

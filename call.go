@@ -11,7 +11,8 @@ import (
 
 // Call is what one request wishes; see [WithCall]. The zero value wishes nothing.
 type Call struct {
-	// Cost is what the request spends. Zero: what its Rule says, else one request.
+	// Cost is what the request spends. Zero: what its Rule says, else one
+	// request. With a part that is negative or not a number the call fails unsent.
 	Cost Cost
 	// MaxWait bounds all waits of the call together. Zero: the Transport's bounds; negative: only the context.
 	MaxWait time.Duration
@@ -147,6 +148,7 @@ func (c *call) Value(key any) any {
 // begin makes the state of one RoundTrip.
 func begin(req *http.Request, seq uint64) *call {
 	ctx := req.Context()
+	//lint:ignore SA1019 some callers, http.Client.Timeout among them, still cancel by it
 	c := &call{Context: ctx, seq: seq, wishes: &unwished, gone: req.Cancel}
 	if w, ok := ctx.Value(wishKey{}).(*Call); ok {
 		c.wishes = w

@@ -45,8 +45,11 @@ func (e *LimitError) Error() string {
 		fmt.Fprintf(&b, "the cost is more than %s ever allows; split the call or correct its cost", e.Limit.describe())
 		return b.String()
 	case ReasonQueue:
-		b.WriteString("the queue is full; send less at once or raise Throttle.MaxQueue")
-		return b.String()
+		if e.bound == "" {
+			b.WriteString("the queue is full; send less at once or raise Throttle.MaxQueue")
+			return b.String()
+		}
+		b.WriteString("must wait for others of the scope")
 	case ReasonHold:
 		b.WriteString("the server asked for a wait")
 	case ReasonLimit, ReasonPace, ReasonRule:

@@ -21,8 +21,7 @@ const (
 	// ReasonConcurrency: a Rule's Concurrency is used up.
 	ReasonConcurrency Reason = "concurrency"
 	// ReasonProbe: the scope is unknown, or was just held; a few requests go
-	// first. It counts as half a second even if they are answered sooner: a call
-	// with a bound below that, or an earlier deadline, is refused.
+	// first, and the others when they are answered, after half a second at most.
 	ReasonProbe Reason = "probe"
 	// ReasonBudget: the shared Budget has no units.
 	ReasonBudget Reason = "budget"

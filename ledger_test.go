@@ -285,6 +285,29 @@ func TestALongWindowBeginsWithOneRequest(t *testing.T) {
 	}
 }
 
+func TestAWindowWhoseBeginningIsInDoubtBeginsWithOneRequest(t *testing.T) {
+	for _, step := range []time.Duration{0, time.Hour} {
+		var l ledger
+		s := sendAt(&l, 0)
+		r := reading(20, 0, 3*time.Second)
+		r.Limit.Window, r.absolute = 3*time.Second, true
+		landAt(&l, s, 50*time.Millisecond, Feedback{Readings: []Reading{r}})
+		now := moment(3100 * time.Millisecond)
+		if step != 0 {
+			now = moment(time.Second)
+			now.wall += int64(step)
+		}
+		n := 0
+		for n < 50 && l.decide(now, nil, one, 0).wait == 0 {
+			l.spend(now, nil, one, false)
+			n++
+		}
+		if want := map[bool]int{true: 20, false: 1}[step == 0]; n != want {
+			t.Errorf("step of %v: %d went at once, want %d", step, n, want)
+		}
+	}
+}
+
 func TestOnlySoManyLimitsOfOneScopeAreKept(t *testing.T) {
 	var l ledger
 	for i := range 10 * maxWindows {

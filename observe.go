@@ -42,7 +42,8 @@ type Event struct {
 // Observer is a struct of optional hooks, in the manner of
 // httptrace.ClientTrace. Hooks run in the calling goroutine, outside every
 // lock, and may run concurrently for different calls; a slow hook slows its
-// own call. A nil Observer and a nil hook cost nothing.
+// own call. A hook must not wait for another call of the same scope, which may
+// stand in line behind the one that the hook is told of. A nil Observer and a nil hook cost nothing.
 type Observer struct {
 	// Waiting fires when a call begins to wait, with the reason and the wait as foreseen.
 	Waiting func(Event)

@@ -123,6 +123,7 @@ func (l *throttleLayer) land(c *call, grant Grant, charged bool) {
 		}
 	}
 	s.wake()
+	wire := s.wire
 	s.mu.Unlock()
 	if held > 0 {
 		l.watch.held(c, held)
@@ -137,7 +138,7 @@ func (l *throttleLayer) land(c *call, grant Grant, charged bool) {
 		if fb.Limited || !fb.RetryAt.IsZero() || len(fb.Readings) > 0 {
 			word := *fb
 			word.Sent = c.sent.time()
-			_ = l.budget.Learn(ctx, s.wire, word)
+			_ = l.budget.Learn(ctx, wire, word)
 		}
 	}
 }

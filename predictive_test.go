@@ -370,3 +370,59 @@ func TestABudgetIsAskedAgainWhenItsWaitIsOver(t *testing.T) {
 		}
 	})
 }
+
+func TestAShortBoundIsEnoughToMeetAnUnknownServerThatAnswersSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{Base: roundTripFunc(func(*http.Request) (*http.Response, error) {
+			time.Sleep(20 * time.Millisecond)
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+		})}
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if _, err := visit(WithCall(t.Context(), Call{MaxWait: 200 * time.Millisecond}), tr, "/"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestARefusalByABudgetNamesTheScopeAsPeopleKnowIt(t *testing.T) {
+	tr := &Transport{Base: new(answers), Budget: NewBudget()}
+	tr.Throttle.Rules = []Rule{{Match: "api.test/", Limits: []Limit{{Quota: 5, Window: time.Minute}}}}
+	req, _ := http.NewRequestWithContext(WithCall(t.Context(), Call{Cost: Cost{Requests: 6}}), "GET", "http://api.test/", nil)
+	req.Header.Set("Authorization", "Bearer secret")
+	_, err := tr.RoundTrip(req)
+	var limited *LimitError
+	if !errors.As(err, &limited) || limited.Reason != ReasonImpossible {
+		t.Fatalf("error is %v, want an impossible cost", err)
+	}
+	var s *scope
+	for _, s = range tr.chain.layers[1].(*throttleLayer).scopes.live.Values() {
+		if limited.Scope != s.name || strings.Contains(err.Error(), s.wire) {
+			t.Errorf("the error names %q and reads %q; the scope is %q, on the wire %q", limited.Scope, err, s.name, s.wire)
+		}
+	}
+}
+
+func TestAnIdentityThatPanicsOnceLeavesNoScopeWithoutACredential(t *testing.T) {
+	panics := true
+	identity := func(*http.Request) string {
+		if panics {
+			panic("identity")
+		}
+		return "user"
+	}
+	s := &scope{key: scopeKey{scheme: "http", host: "api.test"}}
+	req, _ := http.NewRequest("GET", "http://api.test/", nil)
+	func() {
+		defer func() { _ = recover() }()
+		s.onWire(req, identity)
+	}()
+	panics = false
+	if got := s.onWire(req, identity); !strings.HasPrefix(got, "http://api.test#") {
+		t.Errorf("the scope's name is %q", got)
+	}
+}

@@ -50,7 +50,9 @@ func compileRules(in []Rule) (rules, error) {
 		mux := http.NewServeMux()
 		host, pattern := lowerHost(r.Match)
 		if err := handle(mux, pattern); err != nil {
-			bad("Match %q is no ServeMux pattern: %v", r.Match, err)
+			bad("Match %q is no ServeMux pattern such as %q: %v", r.Match, "GET api.example.com/items/{id}", err)
+		} else if strings.Contains(r.Match, "://") {
+			bad("Match %q names a scheme; leave it out, as in %q", r.Match, "api.example.com/")
 		} else if strings.Contains(host, ":") {
 			bad("Match %q names a port and would match nothing; leave the port out, which matches all ports", r.Match)
 		}

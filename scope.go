@@ -25,7 +25,6 @@ type scope struct {
 	key  scopeKey
 	name string // for people: no secret
 	wire string // for a Budget; made on first need
-	once sync.Once
 
 	mu     sync.Mutex
 	ledger ledger
@@ -43,6 +42,7 @@ type lane struct {
 	cost    Cost // what its rules say one call costs; zero: nothing said
 	bounded bool // some rule has a Concurrency
 	queue   queue
+	short   Limit // the known limit of which the first in line lacks units; zero: none
 }
 
 // lane finds or makes the queue for a set of matched rules.
@@ -62,6 +62,30 @@ func (s *scope) lane(rs rules, hits []int) *lane {
 	}
 	s.lanes = append(s.lanes, l)
 	return l
+}
+
+// behind says that the first in line of another lane came earlier and lacks
+// units of a limit that q's calls spend too: were they to go first, cheap calls
+// would keep a dear one waiting for ever.
+func (s *scope) behind(q *lane, seq uint64) bool {
+	for _, l := range s.lanes {
+		if l != q && l.short != (Limit{}) && l.queue.head != nil && l.queue.head.seq < seq && slices.Contains(q.known, l.short) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks notes what the first in line of q waits for, and lets those look again who stood behind it.
+func (s *scope) lacks(q *lane, short Limit) {
+	if q.short == short {
+		return
+	}
+	before := q.short
+	q.short = short
+	if before != (Limit{}) {
+		s.wake()
+	}
 }
 
 // free says whether every matched rule has a concurrency slot left.
@@ -196,30 +220,40 @@ func (k scopeKey) display() string {
 // onWire names a scope for a Budget, the same in every process: the credential
 // is 128 bits of SHA-256, which a store must key before it writes it anywhere.
 func (s *scope) onWire(req *http.Request, identity func(*http.Request) string) string {
-	s.once.Do(func() {
-		if s.key.name != "" {
-			s.wire = s.key.name
-			return
+	s.mu.Lock()
+	wire := s.wire
+	s.mu.Unlock()
+	if wire == "" {
+		// Outside the lock: identity is the user's. Whoever comes at the same time finds the same.
+		wire = s.key.onWire(req, identity)
+		s.mu.Lock()
+		s.wire = wire
+		s.mu.Unlock()
+	}
+	return wire
+}
+
+func (k scopeKey) onWire(req *http.Request, identity func(*http.Request) string) string {
+	if k.name != "" {
+		return k.name
+	}
+	var parts []string
+	if identity != nil {
+		if id := identity(req); id != "" {
+			parts = append(parts, id)
 		}
-		s.wire = s.key.scheme + "://" + s.key.host
-		var parts []string
-		if identity != nil {
-			if id := identity(req); id != "" {
-				parts = append(parts, id)
-			}
-		} else {
-			credentials(req, func(name, value string) { parts = append(parts, name+"\x00"+value) })
-		}
-		if len(parts) == 0 {
-			return
-		}
-		slices.Sort(parts)
-		h := sha256.New()
-		for _, p := range parts {
-			_, _ = io.WriteString(h, p)
-			h.Write([]byte{0})
-		}
-		s.wire += "#" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
-	})
-	return s.wire
+	} else {
+		credentials(req, func(name, value string) { parts = append(parts, name+"\x00"+value) })
+	}
+	wire := k.scheme + "://" + k.host
+	if len(parts) == 0 {
+		return wire
+	}
+	slices.Sort(parts)
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = io.WriteString(h, p)
+		h.Write([]byte{0})
+	}
+	return wire + "#" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }

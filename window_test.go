@@ -93,6 +93,20 @@ func TestAnOvertakenAnswerOfTheOldWindowSentWithOneOfTheNewEndsNothing(t *testin
 	}
 }
 
+func TestWhenTheResetMovesEarlyTheLeastOfOverlappingFlightsCounts(t *testing.T) {
+	var s tale
+	s.answer(0, 50, 60, 50, 10)
+	s.answer(100, 150, 60, 40, 20)
+	s.answer(120, 160, 60, 45, 30) // sent later, counted earlier, by a server whose reset moves with each request
+	if got := s.free(170); got != 40 {
+		t.Errorf("%v are left, want the 40 of an overlapping flight", got)
+	}
+	s.answer(200, 250, 60, 45, 40)
+	if got := s.free(260); got != 45 {
+		t.Errorf("%v are left, want the 45 that were told to one sent since", got)
+	}
+}
+
 func TestWhatIsInFlightIsTakenOff(t *testing.T) {
 	s := tale{l: load{spent: 5, inflight: 4}}
 	s.answer(0, 50, 60, 6, 40)
@@ -281,7 +295,8 @@ func TestWhatCostsMoreThanAWholeWindowGoesWhenAWindowIsWhole(t *testing.T) {
 	if got := s.w.wait(moment(time.Second), 25, 0, 0, 0); got < 59*time.Second || got > 60*time.Second {
 		t.Errorf("with half a window left the wait is %v, want that for the reset", got)
 	}
-	if got := s.w.wait(moment(61*time.Second), 25, 0, 0, 0); got != 0 {
+	s.answer(61_000, 61_050, 10, 10, 60)
+	if got := s.w.wait(moment(61_060*time.Millisecond), 25, 0, 0, s.last); got != 0 {
 		t.Errorf("with a whole window left the wait is %v", got)
 	}
 }

@@ -146,7 +146,10 @@ func TestASymbolicLinkIsReplacedAndNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, filepath.Join(dir, "name")); err != nil {
-		t.Skip(err)
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("no symbolic links here: ", err)
 	}
 	f, err := openFolder(dir)
 	if err != nil {
