@@ -365,3 +365,50 @@ func TestAWindowOfNoSecondIsNoLength(t *testing.T) {
 		t.Errorf("what was told gave way to what was seen: %v", time.Duration(w.length))
 	}
 }
+
+func TestWhatIsAnsweredBeforeTheEndIsSureToComeIsNotOfTheNextWindow(t *testing.T) {
+	var s tale
+	s.answer(0, 50, 10, 5, 2) // ends within (1s, 2.05s]
+	s.w.charge(1, moment(1020*time.Millisecond))
+	s.answer(1030, 1040, 10, 4, 2) // not before 2.03s
+	s.wait(2060)
+	if got := s.free(2060); got != 10 {
+		t.Errorf("%v are left of the new window, want all 10", got)
+	}
+}
+
+func TestTwoResetsInARowTellTheLength(t *testing.T) {
+	var s tale
+	s.answer(0, 50, 60, 0, 10)
+	s.wait(10_060)
+	s.answer(10_070, 10_100, 60, 59, 60)
+	if got := time.Duration(s.w.length); got < 60*time.Second || got > 60*time.Second+100*time.Millisecond {
+		t.Errorf("the window is taken to be %v long, want a minute", got)
+	}
+}
+
+func TestAfterTheResetAFigureCountsAlsoWhenItsOwnResetIsOver(t *testing.T) {
+	var s tale
+	s.answer(0, 50, 0, 0, 10)
+	s.wait(10_060) // one probe: no quota is known
+	s.answer(10_070, 10_100, 0, 7, 0)
+	if got := s.free(10_110); got != 7 {
+		t.Errorf("%v are left, want the 7 that were told", got)
+	}
+	s.answer(10_060, 10_120, 0, 3, 0)
+	if got := s.free(10_130); got != 3 {
+		t.Errorf("%v are left, want the 3 of an overlapping flight", got)
+	}
+}
+
+func TestALastWordOfTheOldWindowDoesNotCloseTheNewOne(t *testing.T) {
+	var s tale
+	s.answer(0, 50, 60, 0, 10)
+	s.wait(10_060)
+	sent, received := moment(9_990*time.Millisecond), moment(10_070*time.Millisecond)
+	r := Reading{Limit: Limit{Quota: 60}, Has: HasQuota | HasRemaining, Reset: received.time().Add(300 * time.Millisecond)}
+	s.w.learn(&r, new(offset).edgeOf(&r, &Feedback{}, sent, received), sent, received, s.l, false)
+	if got := s.free(10_080); got != 60 {
+		t.Errorf("%v are left, want the 60 of the new window", got)
+	}
+}
