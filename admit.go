@@ -117,7 +117,7 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 				return grant, err
 			}
 			v, now = denied, l.line.now()
-			w.notBefore = now.mono + int64(v.wait)
+			w.notBefore, w.denied = now.mono+int64(v.wait), v.limit
 			if v.wait == never {
 				w.notBefore = 0
 			}
@@ -168,7 +168,6 @@ func (l *throttleLayer) wait(c *call, req *http.Request, s *scope, now instant) 
 func (l *throttleLayer) look(c *call, w *waiter, s *scope, now instant) verdict {
 	v := s.ledger.decide(now, l.local(c.lane), c.cost, 0)
 	if rest := w.rest(now); v.wait < rest.wait {
-		rest.limit = v.limit
 		return rest
 	}
 	return v
@@ -177,7 +176,7 @@ func (l *throttleLayer) look(c *call, w *waiter, s *scope, now instant) verdict 
 // rest is what is left of the wait that a Budget named; to ask it earlier is to ask in vain.
 func (w *waiter) rest(now instant) verdict {
 	if d := time.Duration(w.notBefore - now.mono); d > 0 {
-		return verdict{wait: d, reason: ReasonBudget}
+		return verdict{wait: d, reason: ReasonBudget, limit: w.denied}
 	}
 	return verdict{}
 }

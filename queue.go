@@ -9,6 +9,7 @@ type waiter struct {
 	late    bool          // the bound is the caller's deadline
 
 	notBefore int64 // monotonic instant before which a Budget wants no question
+	denied    Limit // the limit under which it denied the last one
 
 	prev, next *waiter
 }
