@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -66,9 +66,7 @@ func (l *throttleLayer) spend(c *call, req *http.Request, s *scope, now instant)
 
 // quiet sends are not waited for by newcomers: their answers may take for ever.
 func quiet(req *http.Request) bool {
-	streams := req.Body != nil && req.ContentLength < 0
-	accept := req.Header["Accept"]
-	return streams || len(accept) > 0 && strings.Contains(accept[0], "text/event-stream")
+	return req.Body != nil && req.ContentLength < 0 || slices.ContainsFunc(req.Header["Accept"], streams)
 }
 
 // wait is the way in for whoever cannot go at once: a place in the lane's

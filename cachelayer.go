@@ -44,7 +44,7 @@ func (l *cacheLayer) roundTrip(c *call, req *http.Request) (*http.Response, erro
 
 func (l *cacheLayer) answer(c *call, req *http.Request) (*http.Response, error) {
 	c.info.Cache = cacheMiss
-	if c.Err() != nil {
+	if c.over() != nil {
 		closeBody(req)
 		return nil, c.cancelled(nil)
 	}
