@@ -25,13 +25,7 @@ func cacheDate(s string, now time.Time) (time.Time, bool) {
 			continue // time.Parse lets digits be missing and spaces be more
 		}
 		if i == 1 {
-			// A year of two digits that looks more than 50 years ahead is of the past century.
-			for t.After(now.AddDate(50, 0, 0)) {
-				t = t.AddDate(-100, 0, 0)
-			}
-			for t.Before(now.AddDate(-50, 0, 0)) {
-				t = t.AddDate(100, 0, 0)
-			}
+			t = nearCentury(t, now)
 		}
 		return t, true
 	}

@@ -33,18 +33,7 @@ func parseVary(lines []string) (names []string, ok bool) {
 }
 
 // fieldName says that s is a token, and not "*", which is one too.
-func fieldName(s string) bool {
-	if s == "*" {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
-}
+func fieldName(s string) bool { return s != "*" && isToken(s) }
 
 // variant is the digest of the fields that an answer varies by; zero when it does not vary.
 func (k *keyer) variant(names []string, h http.Header) digest {

@@ -232,17 +232,23 @@ func httpDate(s string, now time.Time) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	// RFC 9110, 5.6.7: a two-digit year that looks more than 50 years ahead
-	// is of the past century. time.Parse has a fixed pivot instead.
 	if dashed {
-		for t.After(now.AddDate(50, 0, 0)) {
-			t = t.AddDate(-100, 0, 0)
-		}
-		for t.Before(now.AddDate(-50, 0, 0)) {
-			t = t.AddDate(100, 0, 0)
-		}
+		t = nearCentury(t, now)
 	}
 	return t.UTC(), true
+}
+
+// nearCentury moves a date whose year had two digits: one that looks more than
+// 50 years ahead is of the past century (RFC 9110, 5.6.7). time.Parse has a
+// fixed pivot instead.
+func nearCentury(t, now time.Time) time.Time {
+	for t.After(now.AddDate(50, 0, 0)) {
+		t = t.AddDate(-100, 0, 0)
+	}
+	for t.Before(now.AddDate(-50, 0, 0)) {
+		t = t.AddDate(100, 0, 0)
+	}
+	return t
 }
 
 const (
